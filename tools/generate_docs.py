@@ -31,7 +31,7 @@ def cli() -> str:
     """Every command with its help."""
     from reverie.api.cli.catalog import COMMANDS
     from reverie.api.cli.command import WIDEST, Command, group_page
-    from reverie.api.cli.main import find, made, root_page
+    from reverie.api.cli.main import command_of, find, root_page
 
     def section(path: str, page: str) -> str:
         return f"{'##' if path == 'reverie' else '###'} `{path}`\n\n```text\n{page.rstrip()}\n```\n"
@@ -44,7 +44,7 @@ def cli() -> str:
             continue
         sections.append(section(path, group_page(path, found, WIDEST)))
         for second, function in found.functions.items():
-            sections.append(section(f"{path} {second}", made(f"{path} {second}", function).page(WIDEST)))
+            sections.append(section(f"{path} {second}", command_of(f"{path} {second}", function).page(WIDEST)))
     return "\n".join(sections)
 
 

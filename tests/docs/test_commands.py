@@ -12,7 +12,7 @@ import pytest
 
 from reverie.api.cli.catalog import COMMANDS
 from reverie.api.cli.command import Command, UsageError
-from reverie.api.cli.main import find, made
+from reverie.api.cli.main import command_of, find
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -56,7 +56,7 @@ def check(words: list[str], *, whole: bool) -> str | None:
             return None
         if rest[0] not in found.functions:
             return None if rest[0] in ("...", "--help") else f"there is no command {words[0]} {rest[0]}"
-        found = made(f"reverie {words[0]} {rest[0]}", found.functions[rest[0]])
+        found = command_of(f"reverie {words[0]} {rest[0]}", found.functions[rest[0]])
         rest = rest[1:]
     try:
         found.parse([word for word in rest if word != "..."])

@@ -45,6 +45,32 @@ def test_prose_has_no_figurative_verbs() -> None:
 
 _NAME = re.compile(r"`[^`]*`")
 
+PLAIN_NAMES = (
+    *("window", "api/cli", "api/console", "api/mcp", "importers", "integrations", "client", "ops", "mcp", "library"),
+    *("protocols/openwop", "protocols/responses", "protocols/anthropic", "protocols/mem0"),
+)
+"""Packages whose functions and classes are named by nouns and verbs."""
+PARTICIPLES = frozenset(["asked", "told", "shown", "kept", "held", "said", "given", "found", "stands", "tells"])
+SCHEMAS = frozenset({"Found", "GivenIn"})
+"""Names of schemas in the OpenAPI document: part of the wire."""
+
+
+def test_functions_and_classes_are_named_by_nouns_and_verbs() -> None:
+    figurative = {
+        f"{path.relative_to(SOURCE)}:{node.lineno} {node.name}"
+        for package in PLAIN_NAMES
+        for path in sorted((SOURCE / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name not in SCHEMAS
+        if PARTICIPLES & set(_words(node.name))
+    }
+    assert not figurative
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name, in either style; `not_found` is the term of the trade."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("not_found", "").split("_")
+
 
 @cache
 def _nodes(path: Path) -> list[ast.AST]:

@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote, urlsplit
 
 import orjson
@@ -35,6 +35,18 @@ _GATEWAY = frozenset({502, 504})
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+class RequestOptions(TypedDict, total=False):
+    """One request."""
+
+    query: Mapping[str, Any] | None
+    body: Any
+    headers: Mapping[str, str] | None
+    again: bool
+    """Whether it may be repeated."""
+    long: bool
+    """Whether its answer may take minutes."""
+
+
 class Connection:
     """Requests to one host with one key. Safe to share between threads."""
 
@@ -52,7 +64,7 @@ class Connection:
 
         from reverie import __version__
 
-        self.url = checked(url)
+        self.url = check_url(url)
         if not key:
             raise Unauthenticated(
                 f"{self.url} needs a key: pass key=..., or set REVERIE_KEY. "
@@ -83,81 +95,42 @@ class Connection:
         """A document that is read."""
         return self.send("GET", path, query=query, again=True, long=long)
 
-    def post(
-        self,
-        path: str,
-        body: Any = None,
-        *,
-        headers: Mapping[str, str] | None = None,
-        again: bool = False,
-        long: bool = False,
-    ) -> Any:
-        """Send a POST and return the answer. `again`: it may be repeated."""
-        return self.send("POST", path, body=body, again=again, long=long, headers=headers)
+    def post(self, path: str, body: Any = None, /, **options: Unpack[RequestOptions]) -> Any:
+        """Send a POST and return the document of its answer."""
+        return self.send("POST", path, **{**options, "body": body})
 
-    def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: Any = None,
-        headers: Mapping[str, str] | None = None,
-        again: bool = False,
-        long: bool = False,
-    ) -> Any:
+    def send(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Any:
         """The JSON document of an answer; None of one without a body. Raises the error that the host answered."""
-        answer = self.raw(method, path, query=query, body=body, headers=headers, again=again, long=long)
+        answer = self.raw(method, path, **options)
         return orjson.loads(answer) if answer else None
 
-    def raw(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: Any = None,
-        headers: Mapping[str, str] | None = None,
-        again: bool = False,
-        long: bool = False,
-    ) -> bytes:
+    def raw(self, method: str, path: str, **options: Unpack[RequestOptions]) -> bytes:
         """The bytes of an answer."""
-        content, sent = _body(body, headers)
-        options = {"params": _query(query), "content": content, "headers": sent, "timeout": _timeout(long)}
+        arguments = _arguments(options)
 
         def go() -> bytes:
-            response = self._client.request(method, f"{API}{path}", **options)
-            return self._checked(response, response.content)
+            response = self._client.request(method, f"{API}{path}", **arguments)
+            return self._check(response, response.content)
 
-        answer: bytes = self._repeat(go, again=again)
+        answer: bytes = self._repeat(go, again=options.get("again", False))
         return answer
 
     @contextmanager
-    def stream(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: Any = None,
-        headers: Mapping[str, str] | None = None,
-        again: bool = False,
-    ) -> Iterator[httpx2.Response]:
+    def stream(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Iterator[httpx2.Response]:
         """An answer that is read piece by piece. Repeated until it begins, never after."""
-        content, sent = _body(body, headers)
-        options = {"params": _query(query), "content": content, "headers": sent, "timeout": _timeout(True)}
+        arguments = _arguments({**options, "long": True})
 
         def begin() -> httpx2.Response:
-            request = self._client.build_request(method, f"{API}{path}", **options)
+            request = self._client.build_request(method, f"{API}{path}", **arguments)
             response = self._client.send(request, stream=True)
             if response.status_code >= 400:
                 try:
-                    self._checked(response, response.read())
+                    self._check(response, response.read())
                 finally:
                     response.close()
             return response
 
-        response = self._repeat(begin, again=again)
+        response = self._repeat(begin, again=options.get("again", False))
         self._streams.add(response)
         try:
             yield response
@@ -210,7 +183,7 @@ class Connection:
             ) from None
         self._sleep(wait)
 
-    def _checked(self, response: httpx2.Response, content: bytes) -> bytes:
+    def _check(self, response: httpx2.Response, content: bytes) -> bytes:
         status = response.status_code
         if status < 300:
             return content
@@ -237,7 +210,7 @@ class _Gateway(Exception):
     """A proxy answered in place of the host."""
 
 
-def checked(url: str) -> str:
+def check_url(url: str) -> str:
     """The address of a host without a trailing slash. Raises Invalid."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
@@ -252,14 +225,16 @@ def segment(name: str) -> str:
     return quote(name, safe="")
 
 
-def _body(body: Any, headers: Mapping[str, str] | None) -> tuple[bytes | None, dict[str, str]]:
-    sent = dict(headers or {})
-    if body is None or isinstance(body, bytes):
-        return body, sent
-    try:
-        return orjson.dumps(body), {**sent, "Content-Type": "application/json"}
-    except TypeError:
-        raise Invalid("The entries have no JSON form.", pointer="/entries") from None
+def _arguments(options: RequestOptions) -> dict[str, Any]:
+    """The arguments of the HTTP client."""
+    body, headers = options.get("body"), dict(options.get("headers") or {})
+    if body is not None and not isinstance(body, bytes):
+        try:
+            body, headers["Content-Type"] = orjson.dumps(body), "application/json"
+        except TypeError:
+            raise Invalid("The entries have no JSON form.", pointer="/entries") from None
+    timeout = _timeout(options.get("long", False))
+    return {"params": _query(options.get("query")), "content": body, "headers": headers, "timeout": timeout}
 
 
 def _query(query: Mapping[str, Any] | None) -> list[tuple[str, str]] | None:

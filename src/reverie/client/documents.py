@@ -78,20 +78,8 @@ def to_search_result(document: Mapping[str, Any]) -> SearchResult:
 
 
 def _hit(document: Mapping[str, Any]) -> Hit:
-    passage = {name: value for name, value in document["passage"].items() if name != "text"}
-    return Hit(
-        entry=to_entry(document["entry"]),
-        score=document["score"],
-        signals=document["signals"],
-        passage=to_struct(passage, Passage),
-        confidence=document["confidence"],
-        weak=document["weak"],
-        older=document["older"],
-        superseded_by=document["superseded_by"],
-        cold=document["cold"],
-        dream=document["dream"],
-        sources=document["sources"],
-    )
+    fields = {name: document[name] for name in Hit.__struct_fields__ if name in document}
+    return Hit(**fields | {"entry": to_entry(document["entry"]), "passage": to_struct(document["passage"], Passage)})
 
 
 def to_report(document: Mapping[str, Any]) -> DreamReport:
@@ -189,8 +177,8 @@ def matches_nothing(where: Filter) -> bool:
 
 
 def _instants(where: Filter) -> dict[str, str]:
-    found = {"since": where.since, "until": where.until}
-    return {name: to_iso(when) for name, when in found.items() if when is not None}
+    results = {"since": where.since, "until": where.until}
+    return {name: to_iso(when) for name, when in results.items() if when is not None}
 
 
 def _only_readable(where: Filter, *, archived: bool) -> None:

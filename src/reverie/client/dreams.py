@@ -32,7 +32,6 @@ class RemoteDreams(RemoteUseCase):
 
     def plan(self, actor: Actor, plan: DreamPlan) -> Estimate:
         """Estimate a dream."""
-        del actor
         answer = self._http.post(_dreams(plan.ref), {**_plan(plan), "plan": True}, again=True, long=True)
         return doc.to_struct(answer, Estimate)
 
@@ -45,7 +44,6 @@ class RemoteDreams(RemoteUseCase):
         """`run`, with the reason where there is nothing to do."""
         import httpx2
 
-        del actor
         headers = {"Accept": EVENT_STREAM}
         with self._http.stream("POST", _dreams(plan.ref), body=_plan(plan), headers=headers) as stream:
             try:
@@ -74,7 +72,6 @@ class RemoteLineage(RemoteUseCase):
 
     def reports(self, actor: Actor, *, ref: str | None = None, limit: int = 100) -> list[DreamReport]:
         """Reports, newest first."""
-        del actor
         found = self._http.get("/dreams", {"ref": ref, "limit": limit})
         return [doc.to_report(report) for report in found["dreams"]]
 
@@ -85,32 +82,26 @@ class RemoteLineage(RemoteUseCase):
 
     def report(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> DreamReport:
         """The stored report. Raises NotFound."""
-        del actor
         return doc.to_report(self._http.get(_dream(dream_id, ref)))
 
     def undo(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> DreamReport:
         """Put the sources back."""
-        del actor
         return doc.to_report(self._http.post(f"{_dream(dream_id, ref)}/undo", long=True))
 
     def diff(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> Diff:
         """Return the fate of every entry."""
-        del actor
         return doc.to_struct(self._http.get(f"{_dream(dream_id, ref)}/diff"), Diff)
 
     def verify(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> Verified:
         """Dream again and compare bytes."""
-        del actor
         return doc.to_struct(self._http.get(f"{_dream(dream_id, ref)}/verify", long=True), Verified)
 
     def why(self, actor: Actor, ref: str, entry_id: str) -> Why:
         """The tree down to the original words."""
-        del actor
         return doc.to_why(self._http.get(f"{entry_path(ref, entry_id)}/why"))
 
     def derived(self, actor: Actor, ref: str, entry_id: str) -> list[str]:
         """Ids of everything made from an entry."""
-        del actor
         return list(self._http.get(f"{entry_path(ref, entry_id)}/derived")["derived"])
 
 
@@ -119,7 +110,6 @@ class RemoteConsolidator(RemoteUseCase):
 
     def run(self, actor: Actor, ref: str) -> Consolidated:
         """One pass over one memory."""
-        del actor
         return doc.to_struct(
             self._http.post(f"/memory/{segment(ref)}/consolidate", again=True, long=True), Consolidated
         )
@@ -130,14 +120,12 @@ class RemoteArchives(RemoteUseCase):
 
     def get(self, actor: Actor, checksum: str) -> bytes:
         """The bytes of an archive."""
-        del actor
         return self._http.raw("GET", f"/archives/{segment(checksum)}", again=True)
 
     def index(self, actor: Actor, *, ref: str | None = None) -> dict[str, Any]:
         """MEMORY-INDEX.json."""
-        del actor
-        found: dict[str, Any] = self._http.get("/index", {"ref": ref})
-        return found
+        results: dict[str, Any] = self._http.get("/index", {"ref": ref})
+        return results
 
     def index_page(self, actor: Actor, *, ref: str | None = None) -> str:
         """The same for people."""
@@ -149,12 +137,10 @@ class RemoteSchedules(RemoteUseCase):
 
     def all(self, actor: Actor) -> list[Due]:
         """Every schedule."""
-        del actor
         return [doc.to_due(due) for due in self._http.get("/schedules")["schedules"]]
 
     def save(self, actor: Actor, fields: Mapping[str, Any], *, existing: bool = False) -> Schedule:
         """Make a schedule, or change one."""
-        del actor
         sent = dict(fields)
         for name in ("older_than", "jitter"):
             if (ms := sent.pop(f"{name}_ms", None)) is not None:
@@ -172,12 +158,10 @@ class RemoteSchedules(RemoteUseCase):
 
     def drop(self, actor: Actor, schedule_id: str) -> None:
         """Remove a schedule."""
-        del actor
         self._http.send("DELETE", f"/schedules/{segment(schedule_id)}")
 
     def run_now(self, actor: Actor, schedule_id: str, *, progress: Progress | None = None) -> Outcome:
         """Run a schedule now. Its steps are not shown over HTTP."""
-        del actor, progress
         return doc.to_outcome(self._http.post(f"/schedules/{segment(schedule_id)}/run", long=True))
 
 

@@ -72,10 +72,10 @@ def error_of(status: int, body: bytes, retry_after: str | None = None) -> Reveri
 @cache
 def _classes() -> dict[str, type[ReverieError]]:
     """Every error class of the core by its code."""
-    found: dict[str, type[ReverieError]] = {}
+    results: dict[str, type[ReverieError]] = {}
     waiting: list[type[ReverieError]] = [ReverieError]
     while waiting:
         kind = waiting.pop()
-        found.setdefault(kind.code, kind)
+        results.setdefault(kind.code, kind)
         waiting += kind.__subclasses__()
-    return found
+    return results

@@ -45,14 +45,13 @@ class RemoteEntries(RemoteUseCase):
         operation: str = "PUT",
     ) -> list[Receipt]:
         """Store drafts in one transaction: all of them, or none."""
-        del actor, operation
         if not drafts:
             raise Invalid("There is nothing to store.", pointer="/entries")
         sent = [doc.draft_document(draft) for draft in drafts]
         body = sent[0] if len(sent) == 1 else {"entries": sent}
-        answer = self._keyed(f"/memory/{segment(ref)}/entries", body, idempotency_key)
-        found = [answer] if len(sent) == 1 else answer["receipts"]
-        return [doc.to_receipt(one, own_key=idempotency_key is None) for one in found]
+        answer = self._post_once(f"/memory/{segment(ref)}/entries", body, idempotency_key)
+        results = [answer] if len(sent) == 1 else answer["receipts"]
+        return [doc.to_receipt(one, own_key=idempotency_key is None) for one in results]
 
     async def put_soon(
         self, pool: Executor, actor: Actor, ref: str, drafts: Sequence[Draft], *, idempotency_key: str | None = None
@@ -72,12 +71,11 @@ class RemoteEntries(RemoteUseCase):
         idempotency_key: str | None = None,
     ) -> Receipt:
         """Store an entry in place of a readable one."""
-        del actor
         path = f"/memory/{segment(ref)}/entries/{segment(entry_id)}/supersede"
-        answer = self._keyed(path, doc.draft_document(draft), idempotency_key, _match(expected))
+        answer = self._post_once(path, doc.draft_document(draft), idempotency_key, _match(expected))
         return doc.to_receipt(answer, own_key=idempotency_key is None)
 
-    def _keyed(self, path: str, body: Any, key: str | None, headers: Mapping[str, str] | None = None) -> Any:
+    def _post_once(self, path: str, body: Any, key: str | None, headers: Mapping[str, str] | None = None) -> Any:
         if key is not None and not (key and key.isascii() and key.isprintable()):
             raise Invalid("Over HTTP an idempotency key is printable ASCII.", pointer="/idempotency_key")
         key = self._ids.new() if key is None else key
@@ -89,12 +87,10 @@ class RemoteReader(RemoteUseCase):
 
     def get(self, actor: Actor, ref: str, entry_id: str, *, as_of: int | None = None, cold: bool = False) -> Entry:
         """One entry. Raises NotFound."""
-        del actor
         return doc.to_entry(self._http.get(entry_path(ref, entry_id), {"as_of": as_of, "cold": cold or None}))
 
     def states(self, actor: Actor, ref: str, ids: Sequence[str]) -> Mapping[str, tuple[EntryState, int]]:
         """State and version of many entries, readable or not."""
-        del actor
         if not ids:
             return {}
         found = self._http.post(f"/memory/{segment(ref)}/states", {"ids": list(ids)}, again=True)
@@ -115,7 +111,6 @@ class RemoteReader(RemoteUseCase):
         zone: str | None = None,
     ) -> Page[Entry]:
         """Entries newest first."""
-        del actor
         query = doc.filter_query(where) | {"limit": limit, "cursor": cursor, "as_of": as_of}
         query |= {"order": "oldest" if oldest_first else None, "zone": zone, **doc.times(where, since, until)}
         if doc.matches_nothing(where):
@@ -125,19 +120,16 @@ class RemoteReader(RemoteUseCase):
 
     def links(self, actor: Actor, ref: str, entry_id: str, *, incoming: bool = False) -> list[Link]:
         """The arrows from an entry, or to it."""
-        del actor
         found = self._http.get(f"{entry_path(ref, entry_id)}/links", {"incoming": incoming or None})
         return [doc.to_struct(link, Link) for link in found["links"]]
 
     def refs(self, actor: Actor, prefix: str = "") -> list[tuple[str, int]]:
         """The tenant's memories with the number of their entries."""
-        del actor
         found = self._http.get("/memory", {"prefix": prefix or None})
         return [(one["ref"], one["entries"]) for one in found["refs"]]
 
     def ids(self, actor: Actor, ref: str, prefix: str, *, limit: int = 10) -> list[str]:
         """Ids of a memory that begin with `prefix`."""
-        del actor
         found = self._http.get(f"/memory/{segment(ref)}/ids", {"prefix": prefix, "limit": limit})
         return list(found["ids"])
 
@@ -149,7 +141,6 @@ class RemoteReader(RemoteUseCase):
         self, actor: Actor, *, after: int = 0, limit: int = 1000, types: tuple[str, ...] | None = None
     ) -> list[Event]:
         """Events after a position."""
-        del actor
         if types == ():
             return []
         found = self._http.get("/events", {"after": after, "limit": limit, "type": types})
@@ -159,7 +150,6 @@ class RemoteReader(RemoteUseCase):
         """Yield events as they happen. A broken stream is resumed where it ended."""
         import httpx2
 
-        del actor
         while not over.is_set():
             query = {"after": after, "type": types}
             headers = {"Accept": EVENT_STREAM}
@@ -179,7 +169,6 @@ class RemoteReader(RemoteUseCase):
 
     def stats(self, actor: Actor) -> Mapping[str, Any]:
         """Counts and sizes."""
-        del actor
         found: Mapping[str, Any] = self._http.get("/stats")
         return found
 
@@ -204,7 +193,6 @@ class RemoteSearch(RemoteUseCase):
         until: When | None = None,
     ) -> SearchResult:
         """The passages that best answer a query."""
-        del actor
         chosen = doc.filter_document(where) | doc.times(where, since, until)
         body = {"query": query, "limit": limit, "mode": mode, "filter": chosen, "zone": zone}
         body |= {"explain": explain, "include": include, "deep": deep}
@@ -224,7 +212,6 @@ class RemoteSearch(RemoteUseCase):
         until: When | None = None,
     ) -> Context:
         """Memory for a prompt."""
-        del actor
         chosen = doc.filter_document(where) | doc.times(where, since, until)
         body = {"purpose": purpose, "budget": budget, "limit": limit, "filter": chosen, "zone": zone}
         return doc.to_struct(self._http.post(f"/memory/{segment(ref)}/context", body, again=True), Context)
@@ -235,42 +222,34 @@ class RemoteLifecycle(RemoteUseCase):
 
     def pin(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Keep this entry out of dreams."""
-        del actor
         return self._change(ref, entry_id, expected, again=True, pinned=True)
 
     def unpin(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Treat it like the others again."""
-        del actor
         return self._change(ref, entry_id, expected, again=True, pinned=False)
 
     def hold(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Forbid erasing it."""
-        del actor
         return self._change(ref, entry_id, expected, again=True, held=True)
 
     def release(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """End a hold."""
-        del actor
         return self._change(ref, entry_id, expected, again=True, held=False)
 
     def renew(self, actor: Actor, ref: str, entry_id: str, expires_at: int, *, expected: int | None = None) -> Entry:
         """Give it another expiry."""
-        del actor
         return self._change(ref, entry_id, expected, again=True, expires_at=to_iso(expires_at))
 
     def archive(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Take it out of recall and keep it."""
-        del actor
         return self._change(ref, entry_id, expected, archived=True)
 
     def retract(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Withdraw it."""
-        del actor
         return self._change(ref, entry_id, expected, state="retracted")
 
     def change_many(self, actor: Actor, ref: str, change: str, seen: Sequence[tuple[str, int]]) -> Mapping[str, int]:
         """Pin, archive, retract or restore entries at the versions seen; the answer is as in `Lifecycle`."""
-        del actor
         body = {"change": change, "entries": [{"id": name, "version": version} for name, version in seen]}
         headers = {"Idempotency-Key": TimeIds().new()}
         answer = self._http.post(f"/memory/{segment(ref)}/changes", body, again=True, headers=headers)
@@ -278,24 +257,20 @@ class RemoteLifecycle(RemoteUseCase):
 
     def restore(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Make it readable again."""
-        del actor
         return doc.to_entry(self._http.post(f"{entry_path(ref, entry_id)}/restore", headers=_match(expected)))
 
     def delete(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Take it out of every read."""
-        del actor
         return doc.to_entry(self._http.send("DELETE", entry_path(ref, entry_id), headers=_match(expected)))
 
     def erase(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> int:
         """Destroy its text now; the bytes destroyed."""
-        del actor
         headers = _match(expected)
         answer = self._http.send("DELETE", entry_path(ref, entry_id), query={"erase": True}, headers=headers)
         return int(answer["erased_bytes"])
 
     def sweep(self, actor: Actor) -> int:
         """Destroy entries that have expired or outlived the undo window."""
-        del actor
         return int(self._http.post("/sweep", again=True, long=True)["destroyed"])
 
     def _change(self, ref: str, entry_id: str, expected: int | None, *, again: bool = False, **change: Any) -> Entry:

@@ -26,7 +26,6 @@ class RemoteForget(RemoteUseCase):
         self, actor: Actor, subject: str, *, ref: str | None = None, mentions: bool = False, preview: bool = False
     ) -> Forgotten:
         """Destroy everything about a subject."""
-        del actor
         body = {"subject": subject, "ref": ref, "mentions": mentions, "preview": preview}
         return doc.to_struct(self._http.post("/memory/forget", body, again=preview, long=True), Forgotten)
 
@@ -36,27 +35,22 @@ class RemoteRules(RemoteUseCase):
 
     def policy(self, actor: Actor) -> TenantPolicy:
         """The tenant's policy."""
-        del actor
         return doc.to_policy(self._http.get("/policy"))
 
     def set_policy(self, actor: Actor, changes: Mapping[str, Any]) -> TenantPolicy:
         """Change it."""
-        del actor
         return doc.to_policy(self._http.send("PATCH", "/policy", body=dict(changes), again=True))
 
     def secret_ids(self, actor: Actor) -> list[str]:
         """The ids of registered secrets."""
-        del actor
         return list(self._http.get("/secrets")["secrets"])
 
     def register(self, actor: Actor, secret_id: str, value: str) -> int:
         """Register a secret; the log position."""
-        del actor
         return int(self._http.post("/secrets", {"id": secret_id, "value": value}, again=True)["seq"])
 
     def remove(self, actor: Actor, secret_id: str) -> int:
         """Remove a secret; the log position."""
-        del actor
         return int(self._http.send("DELETE", f"/secrets/{segment(secret_id)}")["seq"])
 
 
@@ -65,7 +59,6 @@ class RemoteAudit(RemoteUseCase):
 
     def verify(self, actor: Actor, *, progress: Any = None) -> Verdict:
         """Prove the log."""
-        del actor, progress
         return doc.to_struct(self._http.get("/audit/verify", long=True), Verdict)
 
     def export(self, actor: Actor, *, after: int = 0) -> Iterator[Event]:
@@ -81,7 +74,6 @@ class RemoteRescan(RemoteUseCase):
 
     def scan(self, actor: Actor, *, dry_run: bool = False, progress: Any = None) -> ScanReport:
         """Re-scan stored text."""
-        del actor, progress
         return doc.to_struct(self._http.post("/scan", {"dry_run": dry_run}, again=True, long=True), ScanReport)
 
 
@@ -92,7 +84,6 @@ class RemoteBundles(RemoteUseCase):
         """The lines of a bundle."""
         import httpx2
 
-        del actor
         with self._http.stream("GET", "/export", query={"ref": ref, "events": events}, again=True) as stream:
             try:
                 for line in lines(stream.iter_bytes()):
@@ -114,7 +105,6 @@ class RemoteBundles(RemoteUseCase):
         progress: Callable[[int, int], None] | None = None,
     ) -> Imported:
         """Store a checked bundle, in one request. Importing twice is importing once, so it may be repeated."""
-        del actor, total, progress
         headers = {"Content-Type": "application/x-ndjson"}
         query = {"ref": ref}
         answer = self._http.send(

@@ -40,16 +40,16 @@ def _branch(mapping: Mapping[str, Any], current: Any, path: Path, place: str) ->
     if not isinstance(current, str) or current not in mapping:
         leaves = [one for one, node in mapping.items() if isinstance(node, dict) and not node.get("children")]
         current = max(leaves, key=lambda one: _time(mapping[one]), default=None)
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     seen: set[str] = set()
     while isinstance(current, str) and current in mapping:
         node = mapping[current]
         if not isinstance(node, dict) or current in seen:
             raise damaged(path, f"{place}: expected a tree of nodes.")
         seen.add(current)
-        found.append(node)
+        results.append(node)
         current = node.get("parent")
-    return found[::-1]
+    return results[::-1]
 
 
 def _time(node: Mapping[str, Any]) -> float:

@@ -35,7 +35,7 @@ def read(path: Path) -> Iterator[Item]:
                 raise damaged(path, f"{place}, message {order}: expected {EXPECTED}.")
             yield from _message(message, path, f"{place}, message {order}", session, title, order)
     if path.is_dir() or path.suffix.lower() == ".zip":
-        yield from _kept(path)
+        yield from _memories(path)
 
 
 def _message(
@@ -66,7 +66,7 @@ def _message(
         yield Skipped(place, "a message without text")
 
 
-def _kept(path: Path) -> Iterator[Item]:
+def _memories(path: Path) -> Iterator[Item]:
     """Claude's memory of the person and of projects, and the instructions and files of projects."""
     names: dict[str, str] = {}
     for place, project in _objects(path, "projects"):

@@ -97,5 +97,5 @@ def _check_size(path: Path, members: list[zipfile.ZipInfo]) -> None:
 
 
 def _shards(archive: zipfile.ZipFile, kind: str) -> list[str]:
-    found = [Path(name) for name in archive.namelist() if name.endswith(".json")]
-    return sorted(one.as_posix() for one in found if one.name.startswith(kind) or one.parent.name == kind)
+    results = [Path(name) for name in archive.namelist() if name.endswith(".json")]
+    return sorted(one.as_posix() for one in results if one.name.startswith(kind) or one.parent.name == kind)

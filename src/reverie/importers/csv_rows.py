@@ -30,8 +30,7 @@ def read(path: Path) -> Iterator[Item]:
     lines = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     try:
         header = [name.strip() for name in next(lines, [])]
-        names = [name.lower().replace(" ", "_") for name in header]
-        if not header or not all(header) or len(set(names)) < len(names) or len(header) > _COLUMNS:
+        if not header or not all(header) or len(set(_names(header))) < len(header) or len(header) > _COLUMNS:
             raise damaged(path, f"expected {EXPECTED}, each once.", 1)
         order = 0
         for values in lines:
@@ -41,17 +40,25 @@ def read(path: Path) -> Iterator[Item]:
             if len(values) != len(header):
                 expected = f"expected {len(header)} values as in the header, found {len(values)}."
                 raise damaged(path, expected, lines.line_num)
-            fields: dict[str, object] = {name: value for name, value in zip(names, values, strict=True) if value != ""}
-            if not set(TEXTS) & set(names):
-                said = "; ".join(
-                    f"{name}: {value}" for name, value in zip(header, values, strict=True) if value.strip()
-                )
-                fields = {"text": said, "id": fields.get("id") or digest(said)}
-            elif rest := [name for name in names if name not in KNOWN and fields.get(name)]:
-                said = next((str(fields[name]) for name in TEXTS if fields.get(name)), "")
-                more = "; ".join(f"{header[names.index(name)]}: {fields[name]}" for name in rest)
-                if said and len(more) <= _MOST_MORE:  # else it would not be found by them
-                    fields = {**fields, TEXTS[0]: f"{said} ({more})"}
-            yield from row(fields, f"{path.name}, line {lines.line_num}", order)
+            yield from row(_fields(header, values), f"{path.name}, line {lines.line_num}", order)
     except csv.Error as fault:
         raise damaged(path, f"expected CSV ({fault}).", lines.line_num) from None
+
+
+def _names(header: list[str]) -> list[str]:
+    return [name.lower().replace(" ", "_") for name in header]
+
+
+def _fields(header: list[str], values: list[str]) -> dict[str, object]:
+    """A row by the names of its columns. Columns without a known name go into the text."""
+    names = _names(header)
+    fields: dict[str, object] = {name: value for name, value in zip(names, values, strict=True) if value != ""}
+    if not set(TEXTS) & set(names):
+        text = "; ".join(f"{name}: {value}" for name, value in zip(header, values, strict=True) if value.strip())
+        return {"text": text, "id": fields.get("id") or digest(text)}
+    rest = [name for name in names if name not in KNOWN and fields.get(name)]
+    text = next((str(fields[name]) for name in TEXTS if fields.get(name)), "")
+    more = "; ".join(f"{header[names.index(name)]}: {fields[name]}" for name in rest)
+    if not rest or not text or len(more) > _MOST_MORE:  # a longer text would not be found by them
+        return fields
+    return {**fields, TEXTS[0]: f"{text} ({more})"}

@@ -27,7 +27,7 @@ def fits(path: Path, head: bytes) -> bool:
     if not head.startswith(b"SQLite format 3\0"):
         return False
     try:
-        with _opened(path) as database:
+        with _open(path) as database:
             return _has_table(database)
     except sqlite3.Error:
         return False
@@ -36,7 +36,7 @@ def fits(path: Path, head: bytes) -> bool:
 def read(path: Path) -> Iterator[Item]:
     """One record per item."""
     try:
-        with _opened(path) as database:
+        with _open(path) as database:
             columns = {row[1] for row in database.execute("PRAGMA table_info(store)")}
             if not _has_table(database) or not {"prefix", "key", "value"} <= columns:
                 raise damaged(path, f"expected {EXPECTED}.")
@@ -54,7 +54,7 @@ def _has_table(database: sqlite3.Connection) -> bool:
     return found is not None and not re.search(r"\b(virtual|generated|as\s*\()", str(found[0]), re.IGNORECASE)
 
 
-def _opened(path: Path) -> Any:
+def _open(path: Path) -> Any:
     from contextlib import closing
 
     return closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True))

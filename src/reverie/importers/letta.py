@@ -91,7 +91,7 @@ def _messages(agent: Mapping[str, Any], path: Path, hidden: Mapping[str, str]) -
         place = f"{path.name}, message {number} of {name}"
         if not isinstance(message, dict):
             raise damaged(path, f"message {number} of {name}: expected an object.")
-        role, text = message.get("role"), _said(message)
+        role, text = message.get("role"), _message_text(message)
         if role not in _ROLES or not text:
             yield Skipped(place, "a message without text" if role in _ROLES else "a message of another role")
             continue
@@ -110,7 +110,7 @@ def _messages(agent: Mapping[str, Any], path: Path, hidden: Mapping[str, str]) -
         yield from in_pieces(record)
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _message_text(message: Mapping[str, Any]) -> str:
     """The words of a message. A user's may be packed in JSON, next to events of the program, which have none; an
     assistant's may be the argument of its tool `send_message`, next to what it thought.
     """

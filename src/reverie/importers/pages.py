@@ -75,7 +75,7 @@ def page(path: Path) -> MarkdownFile:
 
 def front_matter(text: str, path: Path) -> dict[str, Any]:
     """Plain pairs, lists, and pairs within a pair are read here; anything richer needs PyYAML."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     lines = text.split("\n")
     name = ""
     for number, line in enumerate(lines, 2):
@@ -83,18 +83,18 @@ def front_matter(text: str, path: Path) -> dict[str, Any]:
             continue
         item = re.match(r"\s*-\s+(.*)$", line)
         pair, inner = _PAIR.match(line), _INNER.match(line)
-        if item and name and isinstance(found.get(name), list | None):
-            found[name] = [*(found[name] or []), _scalar(item[1])]
-        elif inner and name and isinstance(found.get(name), dict | None):
-            found[name] = {**(found[name] or {}), inner[1]: _scalar(inner[2] or "")}
+        if item and name and isinstance(results.get(name), list | None):
+            results[name] = [*(results[name] or []), _scalar(item[1])]
+        elif inner and name and isinstance(results.get(name), dict | None):
+            results[name] = {**(results[name] or {}), inner[1]: _scalar(inner[2] or "")}
         elif pair:
             name = pair[1].strip()
-            found[name] = _scalar(pair[2]) if pair[2] is not None and pair[2].strip() else None
+            results[name] = _scalar(pair[2]) if pair[2] is not None and pair[2].strip() else None
         else:
             return _yaml(text, path, number)
-    if any(isinstance(value, str) and value[:1] in "{&*|>!" for value in found.values()):
+    if any(isinstance(value, str) and value[:1] in "{&*|>!" for value in results.values()):
         return _yaml(text, path, 2)
-    return found
+    return results
 
 
 def _scalar(text: str) -> Any:

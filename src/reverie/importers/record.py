@@ -183,7 +183,7 @@ def pieces(text: str, *, size: int = CHUNK, overlap: int = OVERLAP) -> list[str]
     Each piece but the first begins with the end of the one before it, so that no sentence loses its surroundings.
     """
     text = text.strip()
-    found: list[str] = []
+    results: list[str] = []
     start = 0
     while len(text) - start > size:
         window = text[start : start + size]
@@ -194,12 +194,12 @@ def pieces(text: str, *, size: int = CHUNK, overlap: int = OVERLAP) -> list[str]
                 cut = at + len(boundary)
                 break
         cut = size if cut < 0 else cut
-        found.append(text[start : start + cut].strip())
+        results.append(text[start : start + cut].strip())
         begin = start + cut - overlap
         space = text.find(" ", begin, start + cut)
         start = space + 1 if overlap and space > start else start + cut
-    found.append(text[start:].strip())
-    return [piece for piece in found if piece]
+    results.append(text[start:].strip())
+    return [piece for piece in results if piece]
 
 
 def in_pieces(record: Record, *, size: int = LONGEST, overlap: int = 0) -> Iterator[Record]:

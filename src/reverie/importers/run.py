@@ -57,7 +57,7 @@ class SourceSummary(Struct, frozen=True):
     """Records by memory."""
 
 
-class Stored(Struct, frozen=True):
+class ImportResult(Struct, frozen=True):
     """Result of an import."""
 
     id: str
@@ -110,8 +110,8 @@ class Importer:
                         places.append((item.place, item.reason))
                 else:
                     drafts.append(self._draft(item, ""))
-            asked = [_place(ref, draft) for ref, draft in drafts]
-            for place, (ref, draft), stored in zip(asked, drafts, self._stored(asked), strict=True):
+            spots = [_place(ref, draft) for ref, draft in drafts]
+            for place, (ref, draft), stored in zip(spots, drafts, self._states(spots), strict=True):
                 if place in seen or (stored is not None and stored[0] is not EntryState.RETRACTED):
                     duplicates += 1
                 elif stored is not None:
@@ -131,7 +131,7 @@ class Importer:
             self._format, new, duplicates, restored, dict(findings), dict(skipped.most_common()), places, dict(refs)
         )
 
-    def store(self, *, progress: Progress | None = None) -> Stored:
+    def store(self, *, progress: Progress | None = None) -> ImportResult:
         """Store the records found by `look`, batch by batch. An interrupted import continues where it stopped when
         repeated.
         """
@@ -142,8 +142,8 @@ class Importer:
         for ref, drafts in _batches(self._drafts(self.id, ids, links)):
             new: list[Draft] = []
             back: list[tuple[str, int]] = []
-            asked = [_place(ref, draft) for draft in drafts]
-            for place, draft, there in zip(asked, drafts, self._stored(asked), strict=True):
+            spots = [_place(ref, draft) for draft in drafts]
+            for place, draft, there in zip(spots, drafts, self._states(spots), strict=True):
                 if there is None:
                     new.append(draft)
                 elif there[0] is EntryState.RETRACTED:
@@ -163,7 +163,7 @@ class Importer:
             if progress:
                 progress(stored, max(self._total, stored))
         made = self._link(ids, links) if stored else 0
-        return Stored(self.id, stored, duplicates, restored, made, dict(findings))
+        return ImportResult(self.id, stored, duplicates, restored, made, dict(findings))
 
     def _items(self) -> Iterator[Item]:
         """Yield the items of the source. Raises Invalid where it cannot be read."""
@@ -172,16 +172,16 @@ class Importer:
         except FileNotFoundError:
             raise Invalid(f"There is no file {self._path}.", pointer="/path") from None
         except IsADirectoryError:
-            said = f"{self._path.name} is a folder; {self._format} is read from a file. Nothing was stored."
-            raise Invalid(said, code="import_damaged") from None
+            message = f"{self._path.name} is a folder; {self._format} is read from a file. Nothing was stored."
+            raise Invalid(message, code="import_damaged") from None
         except PermissionError:
             raise Invalid(f"{self._path.name} may not be read. Nothing was stored.", pointer="/path") from None
         except Invalid as fault:
             if not self._kept:
                 raise
-            said = f"{fault.message.removesuffix('Nothing was stored.')}The file changed while it was imported;"
+            message = f"{fault.message.removesuffix('Nothing was stored.')}The file changed while it was imported;"
             undo_it = f"{self._kept} entries had been stored. Take them back: reverie import undo {self.id}"
-            raise Invalid(f"{said} {undo_it}", code=fault.reason) from None
+            raise Invalid(f"{message} {undo_it}", code=fault.reason) from None
 
     def _drafts(
         self, import_id: str, ids: dict[str, tuple[str, str]], links: list[tuple[str, str, str]]
@@ -234,7 +234,7 @@ class Importer:
             self._host.bundles.load(self._actor, _bundle(self._actor.tenant, ref, links))
         return sum(map(len, by_ref.values()))
 
-    def _stored(self, places: Sequence[tuple[str, str]]) -> list[tuple[EntryState, int] | None]:
+    def _states(self, places: Sequence[tuple[str, str]]) -> list[tuple[EntryState, int] | None]:
         """State and version of what is stored at places (ref, id): one question for each memory."""
         unknown: dict[str, list[str]] = {}
         for ref, entry_id in places:

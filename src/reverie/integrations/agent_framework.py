@@ -46,9 +46,9 @@ class ReverieContextProvider(ContextProvider):
 
     async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
         """Add the memory relevant to the input."""
-        asked = "\n".join(message.text for message in context.input_messages if message.text).strip()[:4096]
-        if asked:
-            known = await asyncio.to_thread(self._ref.context, asked, budget=self._budget)
+        question = "\n".join(message.text for message in context.input_messages if message.text).strip()[:4096]
+        if question:
+            known = await asyncio.to_thread(self._ref.context, question, budget=self._budget)
             if known.text:
                 context.extend_messages(self, [Message("user", [known.text])])
 

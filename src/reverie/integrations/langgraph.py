@@ -203,15 +203,15 @@ class ReverieStore(BaseStore):
         below = self._below(tuple(op.namespace_prefix))
         end = op.offset + op.limit
         query = (op.query or "").strip()[:_MOST_QUERY]
-        found: list[tuple[Namespace, Entry, float | None]] = []
+        results: list[tuple[Namespace, Entry, float | None]] = []
         if query:
-            found += self._ranked(below, query, op.filter, end)
-        if len(found) < end:
-            seen = {(namespace, entry.id) for namespace, entry, _ in found}
+            results += self._rank(below, query, op.filter, end)
+        if len(results) < end:
+            seen = {(namespace, entry.id) for namespace, entry, _ in results}
             rest = (one for one in self._newest(below, op.filter) if (one[0], one[1].id) not in seen)
-            for namespace, entry in islice(rest, end - len(found)):
-                found.append((namespace, entry, 0.0 if query and _indexed(entry) else None))
-        shown = found[op.offset : end]
+            for namespace, entry in islice(rest, end - len(results)):
+                results.append((namespace, entry, 0.0 if query and _is_indexed(entry) else None))
+        shown = results[op.offset : end]
         if op.refresh_ttl:
             for namespace, entry, _ in shown:
                 _refresh(self._ref(namespace), [entry])
@@ -222,7 +222,7 @@ class ReverieStore(BaseStore):
             items.append(item)
         return items
 
-    def _ranked(
+    def _rank(
         self, below: Sequence[Namespace], query: str, wanted: Mapping[str, Any] | None, most: int
     ) -> list[tuple[Namespace, Entry, float | None]]:
         """Hits of every namespace, best first, each entry once."""
@@ -231,7 +231,7 @@ class ReverieStore(BaseStore):
         for namespace in below:
             for hit in self._ref(namespace).search(query, limit=limit).hits:
                 key = (namespace, hit.entry.id)
-                if key not in best and _indexed(hit.entry) and _matches(hit.entry, wanted):
+                if key not in best and _is_indexed(hit.entry) and _matches(hit.entry, wanted):
                     best[key] = (hit.score, hit.entry)
         ordered = sorted(best.items(), key=lambda one: -one[1][0])
         return [(namespace, entry, score) for (namespace, _), (score, entry) in ordered[:most]]
@@ -250,10 +250,10 @@ class ReverieStore(BaseStore):
         conditions = op.match_conditions or ()
         prefixes = [tuple(one.path) for one in conditions if one.match_type == "prefix"]
         fixed = max((_literal(path) for path in prefixes), key=len, default=())
-        found = [name for name in self._below(fixed) if all(_fits(name, one) for one in conditions)]
+        results = [name for name in self._below(fixed) if all(_fits(name, one) for one in conditions)]
         if op.max_depth is not None:
-            found = [name[: op.max_depth] for name in found]
-        return sorted(set(found))[op.offset : op.offset + op.limit]
+            results = [name[: op.max_depth] for name in results]
+        return sorted(set(results))[op.offset : op.offset + op.limit]
 
     def _put(self, puts: Mapping[tuple[Namespace, str], PutOp]) -> None:
         drafts: dict[Namespace, list[dict[str, Any]]] = {}
@@ -311,13 +311,13 @@ class ReverieStore(BaseStore):
 
     def _below(self, prefix: Namespace) -> list[Namespace]:
         """The namespaces that have items and begin with these labels."""
-        found = []
+        results = []
         for name, _ in self.memory.refs(self._name(prefix)):
             first, *labels = name.removeprefix(self._root).split("/")
             namespace = tuple(decode(label) for label in labels)
             if not first and name.startswith(self._root) and namespace[: len(prefix)] == prefix:
-                found.append(namespace)
-        return found
+                results.append(namespace)
+        return results
 
 
 def _check(op: Op) -> None:
@@ -379,7 +379,7 @@ def _item(kind: type[Made], namespace: Namespace, entry: Entry) -> Made:
     )
 
 
-def _indexed(entry: Entry) -> bool:
+def _is_indexed(entry: Entry) -> bool:
     return _about(entry).get("index") is not False
 
 

@@ -147,10 +147,10 @@ def recall(ref: Ref, *, budget: int = 1000) -> Processor:
     """A history processor: puts the best memory for the newest question in front of it, as quoted data."""
 
     async def process(messages: list[ModelMessage]) -> list[ModelMessage]:
-        asked = _text_of(messages[-1]).strip()[:4096] if messages else ""
-        if not asked:
+        question = _text_of(messages[-1]).strip()[:4096] if messages else ""
+        if not question:
             return messages
-        known = await asyncio.to_thread(ref.context, asked, budget=budget)
+        known = await asyncio.to_thread(ref.context, question, budget=budget)
         if not known.text:
             return messages
         return [*messages[:-1], ModelRequest(parts=[UserPromptPart(known.text)]), messages[-1]]

@@ -36,7 +36,7 @@ class Dreams:
 
     def __call__(self, ref: str | None = None, *, limit: int = 100) -> Sequence[DreamReport]:
         """Deprecated: `memory.dreams.list(ref)`."""
-        renamed("memory.dreams()", "memory.dreams.list()")
+        warn_renamed("memory.dreams()", "memory.dreams.list()")
         return self.list(ref, limit=limit)
 
     def list(self, ref: str | None = None, *, limit: int = 100) -> Sequence[DreamReport]:
@@ -127,6 +127,6 @@ def age_ms(age: Age | None, pointer: str) -> int:
     return age
 
 
-def renamed(old: str, new: str) -> None:
+def warn_renamed(old: str, new: str) -> None:
     """Warn that a name is deprecated."""
     warnings.warn(f"{old} is deprecated: use {new}.", DeprecationWarning, stacklevel=3)

@@ -14,7 +14,7 @@ from reverie.core.policy import TenantPolicy
 from reverie.dreams.lineage import Diff, Verified
 from reverie.host import Host
 from reverie.jobs.timetable import Due, Schedule
-from reverie.library.dreams import Age, Dreams, age_ms, renamed
+from reverie.library.dreams import Age, Dreams, age_ms, warn_renamed
 from reverie.library.ref import Ref
 from reverie.memory.audit import Verdict
 from reverie.privacy.forget import Forgotten
@@ -153,22 +153,22 @@ class Memory:
 
     def dream(self, dream_id: str) -> DreamReport:
         """Deprecated: `memory.dreams.get(id)`."""
-        renamed("memory.dream(id)", "memory.dreams.get(id)")
+        warn_renamed("memory.dream(id)", "memory.dreams.get(id)")
         return self.dreams.get(dream_id)
 
     def undo(self, dream_id: str) -> DreamReport:
         """Deprecated: `memory.dreams.undo(id)`."""
-        renamed("memory.undo(id)", "memory.dreams.undo(id)")
+        warn_renamed("memory.undo(id)", "memory.dreams.undo(id)")
         return self.dreams.undo(dream_id)
 
     def diff(self, dream_id: str) -> Diff:
         """Deprecated: `memory.dreams.diff(id)`."""
-        renamed("memory.diff(id)", "memory.dreams.diff(id)")
+        warn_renamed("memory.diff(id)", "memory.dreams.diff(id)")
         return self.dreams.diff(dream_id)
 
     def verify_dream(self, dream_id: str) -> Verified:
         """Deprecated: `memory.dreams.verify(id)`."""
-        renamed("memory.verify_dream(id)", "memory.dreams.verify(id)")
+        warn_renamed("memory.verify_dream(id)", "memory.dreams.verify(id)")
         return self.dreams.verify(dream_id)
 
     def archive(self, checksum: str) -> bytes:

@@ -103,13 +103,13 @@ def make_server(host: Host, actor: Actor, profile: Profile, *, version: str, run
     async def call_tool(_: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         tool = named.get(params.name)
         if tool is None:
-            return shown(_refusal({"code": "not_found", "message": f"There is no tool '{params.name[:64]}'."}))
+            return to_result(_refusal({"code": "not_found", "message": f"There is no tool '{params.name[:64]}'."}))
         try:
-            return shown(await run(tool, partial(_called, tool, host, actor, params.arguments or {})))
+            return to_result(await run(tool, partial(_call, tool, host, actor, params.arguments or {})))
         except RateLimited as error:
-            return shown(_refusal({"code": error.reason, "message": error.message, **error.details}))
+            return to_result(_refusal({"code": error.reason, "message": error.message, **error.details}))
 
-    def shown(answer: ToolResult) -> CallToolResult:
+    def to_result(answer: ToolResult) -> CallToolResult:
         structure = dict(answer.document) if profile.structured else None
         return CallToolResult(content=[text(answer.document)], structured_content=structure, is_error=answer.refused)
 
@@ -124,7 +124,7 @@ def make_server(host: Host, actor: Actor, profile: Profile, *, version: str, run
     )
 
 
-def _called(tool: HostTool, host: Host, actor: Actor, arguments: Arguments) -> ToolResult:
+def _call(tool: HostTool, host: Host, actor: Actor, arguments: Arguments) -> ToolResult:
     """The answer; a refusal says what to do next. Never a traceback, never memory text."""
     try:
         _check(tool, arguments)

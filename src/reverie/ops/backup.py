@@ -66,7 +66,7 @@ def create(
         raise StoreUnavailable(f"Cannot write to {file.parent} ({fault.strerror}). Choose another place.") from None
     try:
         host.parts.store.backup(str(partial), progress=progress)
-        facts = _prove_made(partial, open_store)
+        facts = _prove_copy(partial, open_store)
         _sync(partial)
         manifest: dict[str, Any] = {
             "format": FORMAT,
@@ -195,7 +195,7 @@ def _is_database(file: Path) -> bool:
         return opened.read(len(_SQLITE)) == _SQLITE
 
 
-def _prove_made(file: Path, open_store: OpenStore) -> dict[str, Any]:
+def _prove_copy(file: Path, open_store: OpenStore) -> dict[str, Any]:
     if not is_dump(file):
         return _prove(file, open_store)
     with tempfile.TemporaryDirectory(prefix="reverie-verify-") as folder:

@@ -86,7 +86,7 @@ class Health:
             checks["write"] = _attempt(lambda: self._write(really=really))
         if self._host.parts.embedder is None:
             checks["meaning"] = Check("degraded", "no embedder: search by words only")
-        if jumped := self._jumped():
+        if jumped := self._clock_jump():
             checks["clock"] = Check("degraded", f"the clock jumped by {jumped / 1000:+.0f} s")
         if self.stopping:
             checks["process"] = Check("unavailable", "stopping")
@@ -94,7 +94,7 @@ class Health:
         status: Status = "unavailable" if "unavailable" in found else "degraded" if "degraded" in found else "ok"
         return Readiness(status, checks)
 
-    def _jumped(self) -> int | None:
+    def _clock_jump(self) -> int | None:
         """Return the size of a clock jump within the last minutes, measured against the monotonic clock."""
         now, steady = self._host.parts.clock.now(), time.monotonic()
         before, then = self._clock

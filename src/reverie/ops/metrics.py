@@ -123,10 +123,10 @@ class Metrics:
             timer = self._calls[name] = self.calls.labels(name)
         timer.observe(seconds)
         if isinstance(result, list) and result and isinstance(result[0], Receipt):
-            self._stored(result)
+            self._count_stored(result)
         elif isinstance(result, Imported):
             self.entries.inc(result.entries)
-            self._redacted(result.findings)
+            self._count_redacted(result.findings)
         elif isinstance(result, SearchResult | Context):
             for reason in result.degraded:
                 self.degraded.labels(reason).inc()
@@ -162,7 +162,7 @@ class Metrics:
         """The page Prometheus reads."""
         return generate_latest(self.registry)
 
-    def _stored(self, receipts: Sequence[Receipt]) -> None:
+    def _count_stored(self, receipts: Sequence[Receipt]) -> None:
         new = [receipt for receipt in receipts if not receipt.replayed]
         if not new:
             self.replays.inc()
@@ -171,8 +171,8 @@ class Metrics:
         self.entries.inc(len(new))
         self.batch.observe(len(new))
         for receipt in new:
-            self._redacted(receipt.findings)
+            self._count_redacted(receipt.findings)
 
-    def _redacted(self, findings: Any) -> None:
+    def _count_redacted(self, findings: Any) -> None:
         for kind, count in findings.items():
             self.redactions.labels(kind).inc(count)

@@ -28,7 +28,7 @@ from reverie.window.compaction import trigger_tokens
 from reverie.window.items import Item, payload_hash
 from reverie.window.policy import NegativeCache, WindowPolicy
 from reverie.window.record import CorruptWindow, load
-from reverie.window.sealed import PASS_SPACE, SPACES, WINDOW_SPACE, Sealed, unseal
+from reverie.window.sealed import PASS_SPACE, SPACES, WINDOW_SPACE, SealedWindow, unseal
 from reverie.window.state import WindowState
 from reverie.window.storage import WindowStore
 from reverie.window.transcript import words_of
@@ -186,7 +186,7 @@ class WindowAdmin:
         self, tx: ReadTx, actor: Actor, key: str
     ) -> tuple[Document | None, list[dict[str, Any]], list[dict[str, Any]]]:
         scope = Scope(actor.tenant, ref_for(key))
-        tried = Attempts(self._parts, actor, scope, Sealed(self._parts, scope, key=key)).rows(tx)
+        tried = Attempts(self._parts, actor, scope, SealedWindow(self._parts, scope, key=key)).rows(tx)
         attempts = [{k: v for k, v in row.items() if k not in ("holder", "prefix_hash")} for row in tried]
         passes: list[dict[str, Any]] = []
         for document in tx.documents(PASS_SPACE, prefix=f"{key}#", limit=1000).items:
@@ -261,10 +261,10 @@ def _figures(state: WindowState) -> dict[str, Any]:
 def _item(item: Item) -> Mapping[str, Any]:
     """Describe an item by its kind and size; encrypted content only by hash and length."""
     value = item.value if isinstance(item.value, dict) else {}
-    shown: dict[str, Any] = {"type": item.type, "bytes": len(item.text.encode("utf-8", "surrogatepass"))}
+    document: dict[str, Any] = {"type": item.type, "bytes": len(item.text.encode("utf-8", "surrogatepass"))}
     if isinstance(value.get("role"), str):
-        shown["role"] = value["role"]
+        document["role"] = value["role"]
     payload = value.get("encrypted_content")
     if isinstance(payload, str):
-        shown |= {"encrypted_sha256": payload_hash(payload), "encrypted_bytes": len(payload.encode())}
-    return shown
+        document |= {"encrypted_sha256": payload_hash(payload), "encrypted_bytes": len(payload.encode())}
+    return document

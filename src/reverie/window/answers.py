@@ -9,15 +9,18 @@ from reverie.window.cache import LastTurn, attribute
 from reverie.window.cost import carry_response
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, compact, output_items
-from reverie.window.strip import unresolved
+from reverie.window.strip import has_references
 from reverie.window.turn import Pending, Turn
 
 if TYPE_CHECKING:
     from reverie.window.state import WindowState
 
 
-def accept(state: WindowState, response: str | bytes | Mapping[str, Any], items: Sequence[Item] | None) -> Turn:
-    """Take the answer to the pending request. See `WindowState.accept`."""
+def accept(
+    state: WindowState, response: str | bytes | Mapping[str, Any], *, items: Sequence[Item] | None = None
+) -> Turn:
+    """Take the answer to the pending request: the response as JSON text. `items`: its output, when a stream brought it
+    item by item. A failed answer changes nothing; an incomplete one is stored but is no boundary."""
     pending = state.answerable()
     text = response if isinstance(response, str | bytes) else compact(dict(response))
     read = state.dialect.read(text, items)
@@ -42,12 +45,8 @@ def accept(state: WindowState, response: str | bytes | Mapping[str, Any], items:
         _begin(turn, pending)
     covered = len(state.items) + len(pending.increment)
     carry_response(state, usage, estimate(pending.increment))
-    first = state.next_position
-    left_out = pending.shortened - 1 if pending.shortened else 0
-    new = range(len(pending.known), len(pending.repeats))
-    repeated = [*pending.known, *(first + max(0, at - left_out) for at in new)]
-    spoken = [first + len(pending.increment) + at for at in range(len(output))]
-    state.append(turn.appended, [*pending.repeats, *state.dialect.matches(output, returned=True)], [*repeated, *spoken])
+    repeats = [*pending.repeats, *state.dialect.matches(output, returned=True)]
+    state.append(turn.appended, repeats, _positions(state.next_position, pending, len(output)))
     turn.server_items = sum(item.is_compaction for item in output)
     if turn.server_items and not pending.store:
         state.prune_from = state.latest_compaction_index
@@ -60,11 +59,7 @@ def accept(state: WindowState, response: str | bytes | Mapping[str, Any], items:
     _note_usage(state, read.reported, covered + (len(output) if read.reports_output else 0))
     if turn.server_items and not read.after_compaction:  # the figure is of the window as it was before
         state.reported_input_tokens, state.reported_at_items, state.awaiting_usage = None, 0, True
-    state.shape = pending.shape
-    state.request_shape_hash = pending.shape_hash
-    model = pending.shape.get("model")
-    if isinstance(model, str) and model != state.model:
-        state.model, state.refused_at_tokens, state.server_overflows = model, None, 0
+    _note_shape(state, pending)
     state.last = LastTurn([*sent, *(item.hash for item in output)], _tokens(usage), bool(turn.server_items))
     state.suspected_loss = state.compare_with is not None
     state.compacted_since = state.reset_since = False
@@ -73,8 +68,8 @@ def accept(state: WindowState, response: str | bytes | Mapping[str, Any], items:
     return turn
 
 
-def defer(state: WindowState, response: str, since: int) -> Turn:
-    """Keep the request until its answer is fetched. See `WindowState.defer`."""
+def defer(state: WindowState, response: str, *, since: int) -> Turn:
+    """Keep the pending request until its answer is fetched."""
     pending = state.answerable()
     identity = output_items(response)[0].get("id")
     state.background = {"response_id": str(identity), "since": since, "pending": pending.document()}
@@ -85,8 +80,25 @@ def defer(state: WindowState, response: str, since: int) -> Turn:
     return turn
 
 
+def _positions(first: int, pending: Pending, output: int) -> list[int]:
+    """Positions, in the scope's sequence, of the items that the caller repeats: its own, then the answer's."""
+    left_out = pending.shortened - 1 if pending.shortened else 0
+    new = range(len(pending.known), len(pending.repeats))
+    answer = first + len(pending.increment)
+    return [*pending.known, *(first + max(0, at - left_out) for at in new), *range(answer, answer + output)]
+
+
+def _note_shape(state: WindowState, pending: Pending) -> None:
+    """Record the request's shape; limits learnt from another model no longer count."""
+    state.shape = pending.shape
+    state.request_shape_hash = pending.shape_hash
+    model = pending.shape.get("model")
+    if isinstance(model, str) and model != state.model:
+        state.model, state.refused_at_tokens, state.server_overflows = model, None, 0
+
+
 def _note_loss(state: WindowState, pending: Pending, output: Sequence[Item]) -> None:
-    if unresolved(item.value for item in pending.increment):
+    if has_references(item.value for item in pending.increment):
         state.replay_loss_reason = "item_reference"
     elif any(item.type == "reasoning" and not item.value.get("encrypted_content") for item in output):
         state.replay_loss_reason = "reasoning_without_payload"

@@ -16,7 +16,7 @@ from reverie.store.contract import ReadTx, WriteTx
 from reverie.store.leases import holder, is_dead
 from reverie.window.compaction import Attempt
 from reverie.window.items import encode, payload_hash, payloads
-from reverie.window.sealed import ATTEMPT_SPACE, PASS_SPACE, Sealed
+from reverie.window.sealed import ATTEMPT_SPACE, PASS_SPACE, SealedWindow
 from reverie.window.state import WindowState
 from reverie.window.steps import Ticket
 from reverie.window.turn import Turn
@@ -27,7 +27,7 @@ KEPT_ATTEMPTS = 20
 class Attempts:
     """Attempts at a pass and their outcomes. One runs at a time: it holds the lease of the window."""
 
-    def __init__(self, parts: Services, actor: Actor, scope: Scope, sealed: Sealed) -> None:
+    def __init__(self, parts: Services, actor: Actor, scope: Scope, sealed: SealedWindow) -> None:
         self._parts = parts
         self._actor = actor
         self._scope = scope
@@ -151,7 +151,7 @@ class Attempts:
             "created_at": to_iso(self._parts.clock.now()),
         }
 
-    def passed(self, tx: WriteTx, row: Mapping[str, Any], seq: int) -> None:
+    def save_pass(self, tx: WriteTx, row: Mapping[str, Any], seq: int) -> None:
         """Keep the metadata of a pass."""
         key = f"{self.key}#{row['compaction_id']}"
         tx.save(PASS_SPACE, key, self._sealed.seal(PASS_SPACE, json.dumps(row).encode()), seq=seq)
@@ -171,7 +171,7 @@ class Attempts:
             ticket = Ticket("", "", checkpoint, "")
             last = turn.first_position + turn.appended.index(item) - 1
             row = self.metadata(state, ticket, report, state.epoch_position, last, state.generation - 1)
-            self.passed(tx, row, seq)
+            self.save_pass(tx, row, seq)
 
     def _give_up(self, tx: WriteTx, attempt_id: str) -> None:
         if any(row["id"] == attempt_id and row["state"] == "in_flight" for row in self.rows(tx)):

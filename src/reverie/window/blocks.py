@@ -19,7 +19,6 @@ _OWN = (
 )
 _OPAQUE = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout", "signature", "data", "cache_control"})
 _ATTACHED = ("image", "document", "container_upload", "web_fetch_tool_result")
-_DECORATION = ("cache_control", "citations")
 _SHOWN = 400
 
 
@@ -87,7 +86,7 @@ def boundaries(items: Sequence[Item]) -> list[int]:
     words: each use with its result on one side. None when a result has no use."""
     if orphans(items):
         return []
-    found: list[int] = []
+    results: list[int] = []
     waiting: set[Any] = set()
     for at, item in enumerate(items):
         for part in blocks_of(item.value):
@@ -98,8 +97,8 @@ def boundaries(items: Sequence[Item]) -> list[int]:
             continue
         after = items[at + 1].value if at + 1 < len(items) else None
         if after is None or (after.get("role") == "user" and not has_results(after)):
-            found.append(at + 1)
-    return found
+            results.append(at + 1)
+    return results
 
 
 def _is_use(part: Json) -> bool:
@@ -121,12 +120,12 @@ def readable(item: Item) -> list[Item]:
         return [item]
     role = value.get("role")
     text_type = "output_text" if role == "assistant" else "input_text"
-    found: list[Item] = []
+    results: list[Item] = []
     said: list[Json] = []
 
     def flush() -> None:
         if said:
-            found.append(Item.of({"type": "message", "role": role, "content": list(said)}))
+            results.append(Item.of({"type": "message", "role": role, "content": list(said)}))
             said.clear()
 
     for part in parts:
@@ -138,16 +137,16 @@ def readable(item: Item) -> list[Item]:
         elif kind == "tool_use":
             flush()
             about = {"call_id": str(part.get("id", "")), "name": str(part.get("name", ""))}
-            found.append(Item.of({"type": "function_call", **about, "arguments": compact(part.get("input") or {})}))
+            results.append(Item.of({"type": "function_call", **about, "arguments": compact(part.get("input") or {})}))
         elif kind == "tool_result":
             flush()
             output = "\n".join(_words(inner) for inner in blocks_of(part))
             about = {"call_id": str(part.get("tool_use_id", "")), "output": output}
-            found.append(Item.of({"type": "function_call_output", **about}))
+            results.append(Item.of({"type": "function_call_output", **about}))
         else:
             said.append({"type": text_type, "text": _words(part)})
     flush()
-    return found
+    return results
 
 
 def _is_own(kind: str) -> bool:
@@ -182,16 +181,16 @@ def _object(value: Any) -> Json:
 
 def lost_in(values: Iterable[Mapping[str, Any]]) -> list[str]:
     """List content that a summary of messages cannot hold: pictures, documents, fetched pages, instructions."""
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     for value in values:
         parts = blocks_of(value)
         if value.get("role") == "system":
-            found["system: " + " ".join(_words(part) for part in parts)[:_SHOWN]] = None
+            results["system: " + " ".join(_words(part) for part in parts)[:_SHOWN]] = None
         inner = [deep for part in parts if part.get("type") == "tool_result" for deep in blocks_of(part)]
         for part in [*parts, *inner]:
             if part.get("type") in _ATTACHED:
-                found[attachment(part)] = None
-    return list(found)
+                results[attachment(part)] = None
+    return list(results)
 
 
 # back from the readable layer

@@ -1,10 +1,10 @@
-"""One call of an SDK, of either kind: the caller's options, and the JSON text of the events that pass."""
+"""Calls of an SDK, of either kind: the resource that makes them, their options, and their events as JSON text."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from reverie.window.items import compact, plain
 from reverie.window.steps import RequestOutcome
@@ -29,7 +29,7 @@ class SdkCall:
         return None if found is None else str(found)
 
 
-def collected(reading: Reading) -> RequestOutcome:
+def stream_outcome(reading: Reading) -> RequestOutcome:
     """A stream that was read to its end, as one answer."""
     if reading.failure is not None:
         return RequestOutcome(400, compact({"error": {"code": reading.failure.code, "message": ""}}))
@@ -67,3 +67,37 @@ class Tee:
         """The JSON text of the event just passed."""
         data, self.data = self.data, None
         return data if data is not None else compact(plain(event))
+
+
+class WindowResource:
+    """Base of a resource of the SDK whose requests go through a window; blocking or awaited, as the window is."""
+
+    create_path: ClassVar[str]
+
+    def __init__(self, window: Any, client: Any) -> None:
+        super().__init__(client)  # type: ignore[call-arg]
+        self._window = window
+        self._whole = client
+        self._post = self._send
+
+    def _ask(self, body: Any, call: SdkCall, *, stream: bool) -> Any:
+        """Ask the window instead of the provider."""
+        raise NotImplementedError
+
+    def _send(
+        self,
+        path: str,
+        *,
+        cast_to: Any,
+        body: Any = None,
+        options: Mapping[str, Any] | None = None,
+        stream: bool = False,
+        stream_cls: Any = None,
+        **more: Any,
+    ) -> Any:
+        call = SdkCall(dict(options or {}), cast_to, stream_cls)
+        if path == self.create_path:
+            return self._ask(body, call, stream=stream)
+        return self._whole.post(
+            path, cast_to=cast_to, body=body, options=call.options, stream=stream, stream_cls=stream_cls, **more
+        )

@@ -24,7 +24,7 @@ from reverie.window.transcript import (
     SCOPE_ATTRIBUTE,
     TURN_KIND,
     Rebuild,
-    rebuilt,
+    rebuild,
     turn_drafts,
 )
 from reverie.window.turn import Turn
@@ -76,20 +76,20 @@ class Checkpoints:
         """Make a checkpoint of the window: from its items, the runtime's description of the work, and its memory."""
 
         def body(tx: ReadTx) -> tuple[dict[str, list[str]], list[str], str]:
-            found: dict[str, list[str]] = {}
+            results: dict[str, list[str]] = {}
             for entry in tx.scan(Filter(kinds=tuple(_FOUND)), limit=60).items:
-                found.setdefault(_FOUND[entry.kind], []).append(entry.content)
+                results.setdefault(_FOUND[entry.kind], []).append(entry.content)
             turns = tx.scan(Filter(kinds=(TURN_KIND,), session=self.key[:256]), limit=8).items
             first = self._newest(tx, CHECKPOINT_KIND)
             objective = ""
             if first and not first.attributes.get(CLEARED_ATTRIBUTE):
                 known = first.attributes.get("checkpoint")
                 objective = str(known.get("objective") or "") if isinstance(known, dict) else ""
-            return found, [entry.id for entry in reversed(turns)], objective
+            return results, [entry.id for entry in reversed(turns)], objective
 
-        found, refs, objective = self._parts.store.read(self._scope, body)
-        if objective and "objective" not in found:
-            found["objective"] = [objective]  # what the user first asked may be compacted away by now
+        results, refs, objective = self._parts.store.read(self._scope, body)
+        if objective and "objective" not in results:
+            results["objective"] = [objective]  # what the user first asked may be compacted away by now
         attempt = state.attempt
         if covered is None:
             last = attempt.covered_last if attempt is not None else state.next_position - 1
@@ -101,7 +101,7 @@ class Checkpoints:
             covered=covered,
             work=work,
             source_refs=refs,
-            found=found,
+            found=results,
         )
 
     def draft(self, record: Checkpoint, rules: Rules, *, cleared: bool = False) -> Draft:
@@ -171,7 +171,7 @@ class Checkpoints:
             return Rebuild([], "ledger")
         if checkpoint is None and newest is not None and not _is_of_the_past(newest):
             checkpoint = newest.content
-        return rebuilt(
+        return rebuild(
             turns,
             checkpoint or "",
             gist=gist,

@@ -180,8 +180,10 @@ def compaction_request(
     """The body of a pass, with `attempt` saying where it goes; None when there is none, and then
     `remote_compaction` says why (None as well: no pass was considered).
 
-    `reason`: why, when the caller knows; else the trigger policy decides. `limit`: only items before it may be
-    compacted. `overdue`: a server-side window may be compacted from here after all. `without`: methods not to be used.
+    `reason`: why, when the caller knows (`manual`, `context_window_error`); else the trigger policy decides.
+    `limit`: only items before it may be compacted. `overdue`: a server-side window may be compacted after all.
+    `halvings`: how often the prefix was halved because it did not fit. `without`: methods not to be used. `now`:
+    milliseconds, for cooldowns.
     """
     state.attempt = None
     state.remote_compaction = None
@@ -261,15 +263,19 @@ def _end(state: WindowState, limit: int | None, halvings: int) -> int:
 
 def _obstacle(state: WindowState, reason: str, end: int, tokens: int, prefix_tokens: int, now: int) -> str | None:
     """Return the reason why a prefix is not compacted now, or None."""
-    asked = reason in ("context_window_error", "manual")
+    explicit = reason in ("context_window_error", "manual")
     same_model = state.model is None or _model(state) == state.model
-    if not asked and same_model and (_cooling(state, prefix_tokens, now) or not _grown(state, tokens)):
+    if not explicit and same_model and (_cooling(state, prefix_tokens, now) or not _grown(state, tokens)):
         return "skipped_cooldown"
     if state.awaiting_usage and reason != "context_window_error":
         return "skipped_cooldown"
     if end <= state.replaced:
         return "skipped_no_safe_boundary"
-    if not asked and state.pending is not None and tokens - _gain(state, end, prefix_tokens) >= trigger_tokens(state):
+    if (
+        not explicit
+        and state.pending is not None
+        and tokens - _gain(state, end, prefix_tokens) >= trigger_tokens(state)
+    ):
         return "skipped_no_gain"
     if any(first < end for first, _ in state.local_ranges):
         return "skipped_local_compaction_same_round"
@@ -330,7 +336,7 @@ def accept_compaction(
     if judged.usage is not None:
         report["usage"] = judged.usage
     if judged.status is not None:
-        return _fail(state, report | _known({"provider_code": judged.code}), judged.status, None, now)
+        return _fail(state, report | _present({"provider_code": judged.code}), judged.status, None, now)
     if state.epoch != attempt.epoch or prefix_hash(state.items[: attempt.end]) != attempt.prefix_hash:
         state.attempt = None
         state.remote_compaction = report | {"status": "stale_generation"}
@@ -385,15 +391,6 @@ def fail_compaction(
     return _fail(state, report, status, refusal, now)
 
 
-def abandon(state: WindowState) -> dict[str, Any] | None:
-    """The pass ended without anyone knowing how."""
-    attempt, state.attempt = state.attempt, None
-    if attempt is None:
-        return None
-    state.remote_compaction = _report(attempt, None, None) | {"status": "abandoned"}
-    return state.remote_compaction
-
-
 def methods_left(state: WindowState, without: Collection[str] = ()) -> bool:
     """Whether any method is still worth trying here."""
     return _method(state, without)[0] is not None
@@ -446,12 +443,12 @@ def _cooling(state: WindowState, prefix_tokens: int, now: int) -> bool:
 
 
 def _skip(state: WindowState, known: Mapping[str, Any], status: str) -> Json | None:
-    state.remote_compaction = {"status": status, **_known(known)}
+    state.remote_compaction = {"status": status, **_present(known)}
     return None
 
 
 def _report(attempt: Attempt, http_status: int | None, took: int | None) -> dict[str, Any]:
-    return _known({**attempt.base, "http_status": http_status, "duration_ms": took})
+    return _present({**attempt.base, "http_status": http_status, "duration_ms": took})
 
 
 def _fail(
@@ -481,5 +478,5 @@ def max_output(form: Mapping[str, Any]) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _known(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}

@@ -92,7 +92,7 @@ class ExpectedItem:
 
 def matches(items: Iterable[Item], *, returned: bool) -> list[ExpectedItem]:
     """Return the items the caller is expected to repeat, of those that it sent or (`returned`) was given."""
-    found = []
+    results = []
     for item in items:
         form = match_form([item])[0]
         need = "required"
@@ -100,12 +100,12 @@ def matches(items: Iterable[Item], *, returned: bool) -> list[ExpectedItem]:
             need = "omitted"
         elif returned and item.type in _MAY_MISS:
             need = "optional"
-        found.append(ExpectedItem(digest(form), item_type(form), item_id(form), need, form))
-    return found
+        results.append(ExpectedItem(digest(form), item_type(form), item_id(form), need, form))
+    return results
 
 
 @dataclass(frozen=True, slots=True)
-class Aligned:
+class Alignment:
     """The length to which an input matches the expected one."""
 
     used: int
@@ -118,22 +118,22 @@ class Aligned:
     """Whether everything expected was repeated."""
 
 
-def align(expected: Sequence[ExpectedItem], given: Sequence[Item], forms: Sequence[Any] | None = None) -> Aligned:
+def align(expected: Sequence[ExpectedItem], given: Sequence[Item], forms: Sequence[Any] | None = None) -> Alignment:
     """Follow `given` along `expected`. Callers may repeat reasoning and hosted calls, or leave them out. `forms`: the
     match forms of `given`, when they are at hand."""
     hashes = [digest(form) for form in (match_form(given) if forms is None else forms)]
-    found: list[int] = []
+    results: list[int] = []
     for index, match in enumerate(expected):
-        at = len(found)
+        at = len(results)
         # an omitted item may come back with its decoration changed
         same = at < len(given) and (
             hashes[at] == match.hash or (match.need == "omitted" and given[at].type == match.type)
         )
         if same:
-            found.append(index)
+            results.append(index)
         elif match.need == "required":
-            return Aligned(at, tuple(found), match, False)
-    return Aligned(len(found), tuple(found), None, True)
+            return Alignment(at, tuple(results), match, False)
+    return Alignment(len(results), tuple(results), None, True)
 
 
 def diff_continuation(
@@ -179,11 +179,11 @@ def mismatch(
         elif item is _NOTHING:
             fields |= {f"{name}_item_type": None, f"{name}_item_id": None, f"{name}_item_hash": None}
         else:
-            fields[f"{name}_item_type"] = _shown_type(item)
+            fields[f"{name}_item_type"] = _type_label(item)
             fields[f"{name}_item_id"] = item_id(item)
             fields[f"{name}_item_hash"] = digest(item)
             if preview is not None:
-                fields[f"{name}_preview"] = preview(_shown_text(item))[:_PREVIEW]
+                fields[f"{name}_preview"] = preview(_text_label(item))[:_PREVIEW]
     if _NOTHING in (before, now):
         return fields | {"first_mismatch_path": f"/{index}", "mismatch_kind": "length_mismatch"}
     if absent and known is not None:
@@ -204,8 +204,8 @@ def at_end() -> Any:
 
 
 def _mismatch_kind(before: Any, now: Any, path: Sequence[str]) -> str:
-    kind = _shown_type(before)
-    if kind != _shown_type(now):
+    kind = _type_label(before)
+    if kind != _type_label(now):
         return _SEMANTIC
     if _METADATA.intersection(path):
         return "provider_metadata_only"
@@ -240,7 +240,7 @@ def _first_difference(before: Any, now: Any) -> list[str] | None:
     return None if canonical(before) == canonical(now) else []
 
 
-def _shown_type(item: Any) -> str:
+def _type_label(item: Any) -> str:
     return item_type(item) if isinstance(item, dict) else kind_of(item)
 
 
@@ -254,7 +254,7 @@ def item_id(item: Any) -> str:
     return kind_of(item)
 
 
-def _shown_text(item: Any) -> str:
+def _text_label(item: Any) -> str:
     if isinstance(item, dict):
         content = item.get("content", item.get("output", item.get("arguments", item.get("input"))))
         if isinstance(content, list):

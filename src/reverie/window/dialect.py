@@ -37,7 +37,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PassVerdict:
     """The answer to a pass: what takes the place of the prefix, or why nothing does."""
 
     status: str | None
@@ -108,7 +108,7 @@ class Dialect(Protocol):
     def pass_body(self, state: WindowState, method: str, end: int) -> Json | str:
         """The body of a pass over `items[:end]`, or the status that says why there is none."""
 
-    def judge(self, state: WindowState, attempt: Attempt, answer: str | bytes) -> Judged:
+    def judge(self, state: WindowState, attempt: Attempt, answer: str | bytes) -> PassVerdict:
         """Judge the answer to a pass: the resulting window."""
 
     def refusal(self, status: int | None, body: Any) -> WindowRefusal:

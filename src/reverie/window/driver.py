@@ -15,14 +15,14 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, ClassVar, NoReturn, Self
 
-from reverie.window.calls import SdkCall, Tee, collected
+from reverie.window.calls import SdkCall, Tee, stream_outcome
 from reverie.window.engine import Diagnostics, Engine
 from reverie.window.items import Item
 from reverie.window.policy import NegativeCache
 from reverie.window.state import WindowState
 from reverie.window.steps import Keep, RequestOutcome, Send, Steps
 from reverie.window.storage import WindowStore
-from reverie.window.streams import AsyncStream, RawStream, SyncStream, now, settled
+from reverie.window.streams import AsyncStream, RawStream, SyncStream, await_value, now
 from reverie.window.turn import InputIs
 from reverie.window.turn_lock import TurnLock
 
@@ -44,7 +44,13 @@ class _Driver:
     _stream: ClassVar[type[SyncStream] | type[AsyncStream]]
 
     def __init__(
-        self, client: Any, keeper: WindowStore, *, provider: str, kind: str | None, owned: Callable[[], None] | None
+        self,
+        client: Any,
+        keeper: WindowStore,
+        *,
+        provider: str = "openai",
+        kind: str | None = None,
+        owned: Callable[[], None] | None = None,
     ) -> None:
         base = self.wire.base_of(client, kind)
         self._client = self.wire.bound(client, base)
@@ -55,6 +61,11 @@ class _Driver:
         """Closes the memory, when it was opened for this window."""
         self._closed = False
         self.engine: Engine
+        self._start()
+
+    def _start(self) -> None:
+        """Set up the lock, and put the methods of the SDK on the window."""
+        raise NotImplementedError
 
     def _begin(self) -> None:
         state = self.keeper.open(provider=self._provider, base=self._base, account=self._account)
@@ -119,18 +130,21 @@ class _Driver:
                 raise answer.error
             raw = answer.value
             if not stream:
-                return raw if call.raw else await settled(raw.parse())
-            return await self._streamed(raw, call)
+                return raw if call.raw else await await_value(raw.parse())
+            return await self._wrap_stream(raw, call)
 
-    async def _streamed(self, raw: Any, call: SdkCall, *, answers: str | None = None) -> Any:
+    async def _wrap_stream(self, raw: Any, call: SdkCall, *, answers: str | None = None) -> Any:
         opened = raw.parse()
         later = inspect.isawaitable(opened)
-        wrapped = self._stream(self, await settled(opened), call, answers=answers)
+        wrapped = self._stream(self, await await_value(opened), call, answers=answers)
         return RawStream(raw, wrapped, awaited=later) if call.raw else wrapped
+
+    last_call: SdkCall | None = None
+    """The call whose headers a pass of our own carries; None: none."""
 
     async def _compact(self) -> dict[str, Any] | None:
         """Compact now if that is possible; returns the diagnostics of the pass."""
-        report: dict[str, Any] | None = await self._run(self.engine.compact(), None)
+        report: dict[str, Any] | None = await self._run(self.engine.compact(), self.last_call)
         return report
 
     async def _items(self) -> list[Any]:
@@ -187,7 +201,7 @@ class _Driver:
         try:
             if call is None or step.is_pass or step.method == "GET":
                 return await self._send_own(step, call)
-            raw = await settled(self._client.post(**self.wire.request_of(step, call)))
+            raw = await await_value(self._client.post(**self.wire.request_of(step, call)))
             return RequestOutcome(raw.http_response.status_code, "" if step.stream else await text_of(raw), raw)
         except Exception as fault:
             answer: RequestOutcome | None = self.wire.refused(fault)
@@ -197,14 +211,14 @@ class _Driver:
 
     async def _send_own(self, step: Send, call: SdkCall | None) -> RequestOutcome:
         method, arguments = self.wire.call_of(self._client, step, (call.options.get("headers") or {}) if call else {})
-        raw = await settled(method(**arguments))
+        raw = await await_value(method(**arguments))
         if not step.collect:
             return RequestOutcome(raw.http_response.status_code, await text_of(raw))
-        stream = await settled(raw.parse())
+        stream = await await_value(raw.parse())
         tee, reading = Tee(stream), self.engine.state.dialect.reading()
         async for event in self._stream.events(stream):
             reading.feed(tee.text(event))
-        return collected(reading)
+        return stream_outcome(reading)
 
 
 def _refuse_closed() -> NoReturn:
@@ -214,7 +228,7 @@ def _refuse_closed() -> NoReturn:
 async def text_of(raw: Any) -> str:
     """The text of a raw answer: a value, a method, or a coroutine, as the SDK has it."""
     text = raw.text
-    found: str = await settled(text()) if callable(text) else text
+    found: str = await await_value(text()) if callable(text) else text
     return found
 
 
@@ -236,16 +250,7 @@ class SyncDriver(_Driver):
 
     _stream = SyncStream
 
-    def __init__(
-        self,
-        client: Any,
-        keeper: WindowStore,
-        *,
-        provider: str = "openai",
-        kind: str | None = None,
-        owned: Callable[[], None] | None = None,
-    ) -> None:
-        super().__init__(client, keeper, provider=provider, kind=kind, owned=owned)
+    def _start(self) -> None:
         self._lock = _ThreadLock()
         self._begin()
         self._offer()
@@ -297,16 +302,7 @@ class AsyncDriver(_Driver):
 
     _stream = AsyncStream
 
-    def __init__(
-        self,
-        client: Any,
-        keeper: WindowStore,
-        *,
-        provider: str = "openai",
-        kind: str | None = None,
-        owned: Callable[[], None] | None = None,
-    ) -> None:
-        super().__init__(client, keeper, provider=provider, kind=kind, owned=owned)
+    def _start(self) -> None:
         self._lock = TurnLock()
         self._offer()
 
@@ -328,15 +324,12 @@ class AsyncDriver(_Driver):
 
     aclose = _Driver._end
     ask = _Driver._ask
+    compact = _Driver._compact
     items = _Driver._items
     append = _Driver._append
     pop = _Driver._pop
     clear = _Driver._clear
     run = _Driver._run
-
-    async def compact(self) -> dict[str, Any] | None:
-        """Compact now if that is possible; returns the diagnostics of the pass."""
-        return await self._compact()
 
 
 async def keep(call: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 from reverie.core.errors import Conflict, ReverieError
 from reverie.window.compaction import pressure, trigger_tokens
 from reverie.window.items import Item, Json
-from reverie.window.messages import mixed
+from reverie.window.messages import is_mixed
 from reverie.window.passes import Diagnostics
 from reverie.window.recovery import Recovery
 from reverie.window.state import WindowState
@@ -32,8 +32,8 @@ class BackgroundPending(Conflict):
     code = "background_pending"
 
     def __init__(self, response_id: str) -> None:
-        said = f"Response {response_id} is not finished. Fetch it with retrieve, or cancel it, before the next turn."
-        super().__init__(said, details={"responseId": response_id})
+        message = f"Response {response_id} is not finished. Fetch it with retrieve, or cancel it, before the next turn."
+        super().__init__(message, details={"responseId": response_id})
 
 
 class Engine(Recovery):
@@ -66,7 +66,7 @@ class Engine(Recovery):
         """The window as it is kept; after a drop, as it can be read from the ledger. Reads the store."""
         state = self.current()
         if state.resets and state.empty:
-            self._seeded(())
+            self._seed(())
         return self.state
 
     def counted(self, given: Any, params: Json) -> Json:
@@ -96,7 +96,7 @@ class Engine(Recovery):
         assert self.given is not None
         yield from self.keep(text)
         _, found = self.state.plan([], input_is="items", **self.given[2])
-        self._continued(found)
+        self._continue(found)
         return (yield self._send(stream))
 
     def _open(self, given: Any, input_is: InputIs, params: Json, *, stream: bool) -> Steps:
@@ -111,7 +111,7 @@ class Engine(Recovery):
         foreign = self.state.dialect.foreign(self.state.dialect.items(given), params)
         if foreign is not None:
             return (yield from self._open_foreign(foreign, stream))
-        if mixed(self.state):  # the two kinds of compaction never stand in one window
+        if is_mixed(self.state):  # the two kinds of compaction never stand in one window
             self.state.reset("semantic_rebuild")
         self.state.begin_round()
         self._kept = copy(self.state)
@@ -144,15 +144,15 @@ class Engine(Recovery):
         dialect = self.state.dialect
         items = dialect.items(given)
         self.foreign = items if dialect.mixes else items[-1:]  # a message list is the whole history every time
-        found = {"status": "fallback_full_request", "fallback_reason": reason}
-        found["request_lowering_mode"] = "full_request"
-        self.diagnostics["incremental_continuation"] = self.diagnostics["continuation"] = found
+        results = {"status": "fallback_full_request", "fallback_reason": reason}
+        results["request_lowering_mode"] = "full_request"
+        self.diagnostics["incremental_continuation"] = self.diagnostics["continuation"] = results
         said = given if isinstance(given, str) else [item.value for item in items]
         name = "input" if dialect.mixes else "messages"
         body = params if given is None else {**params, name: said}
         return (yield Send(dialect.create, body, stream=stream))
 
-    def _noted(self, text: str, items: list[Item] | None) -> Steps:
+    def _note_turn(self, text: str, items: list[Item] | None) -> Steps:
         foreign, self.foreign = self.foreign, None
         try:
             read = self.state.dialect.read(text, items)
@@ -239,7 +239,7 @@ class Engine(Recovery):
         """Take a response and keep it. Returns whether this is a stable boundary."""
         state = self.state
         if self.foreign is not None:
-            return (yield from self._noted(text, items))
+            return (yield from self._note_turn(text, items))
         if state.pending is not None and state.pending.background and _status(text) in _UNFINISHED:
             return (yield from self._defer(text))
         try:

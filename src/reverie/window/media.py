@@ -43,7 +43,7 @@ def without_media(value: Any, *, low: int | None = None) -> tuple[Any, int]:
         if kind == "input_file":
             return _without(value, "file_data"), _file(value)
         if kind in ("image", "document") and isinstance(value.get("source"), Mapping):
-            return _without(value, "source"), _sourced(kind, value["source"])
+            return _without(value, "source"), _source_tokens(kind, value["source"])
         if kind in ("thinking", "redacted_thinking", "compaction"):
             return {key: part for key, part in value.items() if key not in _SEALED}, 0
         if kind == "input_audio":
@@ -75,14 +75,14 @@ def _without(value: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _picture(given: Any, detail: str) -> int:
     size = None
     if isinstance(given, str) and not given.startswith(("http://", "https://")):
-        size = picture_size(_decoded(given, most=_HEAD))
+        size = picture_size(_decode(given, most=_HEAD))
     if size is None:
         return PICTURE_TOKENS
     patches = min(-(-size[0] // 32) * -(-size[1] // 32), _PATCHES.get(detail, _MOST_PATCHES))
     return -(-patches * 12 // 10)
 
 
-def _sourced(kind: str, source: Mapping[str, Any]) -> int:
+def _source_tokens(kind: str, source: Mapping[str, Any]) -> int:
     """A picture or document of the Messages API."""
     data = source.get("data")
     if kind == "image":
@@ -99,7 +99,7 @@ def _file(value: Mapping[str, Any]) -> int:
     if not isinstance(given, str):
         return FILE_TOKENS
     head = given[:100].casefold()
-    data = _decoded(given)
+    data = _decode(given)
     if data.startswith(b"%PDF") or head.startswith("data:application/pdf"):
         return _PAGE_TOKENS * max(1, _pages(data))
     name = str(value.get("filename") or "").casefold()
@@ -129,7 +129,7 @@ def _sound_tokens(given: Any) -> int:
     text = given.get("data") if isinstance(given, Mapping) else None
     if not isinstance(text, str):
         return SOUND_TOKENS
-    head = _decoded(text, most=1024)
+    head = _decode(text, most=1024)
     if not (head.startswith(b"RIFF") and head[8:12] == b"WAVE" and len(head) >= 32):
         return SOUND_TOKENS
     (rate,) = struct.unpack("<I", head[28:32])
@@ -137,7 +137,7 @@ def _sound_tokens(given: Any) -> int:
     return SOUND_TOKENS * max(1, int(-(-seconds // 60)))
 
 
-def _decoded(text: str, *, most: int | None = None) -> bytes:
+def _decode(text: str, *, most: int | None = None) -> bytes:
     """The bytes of a data URL or of base64; nothing when it is neither."""
     if text.startswith("data:"):
         text = text.partition(",")[2]

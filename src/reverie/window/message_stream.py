@@ -49,7 +49,7 @@ class MessageStream:
         elif kind == "content_block_delta" and at in self._blocks and isinstance(event.get("delta"), dict):
             self._grow(at, event["delta"])
         elif kind == "message_delta":
-            return self._ended(event)
+            return self._end_message(event)
         elif kind == "message_stop":
             self._finish()
         elif kind == "error":
@@ -74,7 +74,7 @@ class MessageStream:
         elif kind == "compaction_delta":
             block |= {name: value for name, value in delta.items() if name != "type"}
 
-    def _ended(self, event: Json) -> str:
+    def _end_message(self, event: Json) -> str:
         delta = event.get("delta") if isinstance(event.get("delta"), dict) else {}
         self._message |= delta or {}
         usage = event.get("usage")

@@ -12,7 +12,7 @@ import msgspec
 from reverie.window import blocks
 from reverie.window import compaction as passes
 from reverie.window.continuation import ExpectedItem, item_id
-from reverie.window.dialect import Dialect, Judged, Read
+from reverie.window.dialect import Dialect, PassVerdict, Read
 from reverie.window.errors import WindowRefusal, error_of, parse_error, word_of
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json, compaction_blocks, encode, input_items
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ON_DEMAND = "compact-2026-09-04"
 THRESHOLD = "compact-2026-01-12"
 EDITING = "context-management-2025-06-27"
-LEAST_THRESHOLD = 50_000
 _PASS_FIELDS = ("model", "system", "tools", "mcp_servers", "service_tier")
 _PASS_TOKENS = 8_192
 """Room for thinking and summary."""
@@ -106,15 +105,15 @@ class Messages(Dialect):
         return made
 
     def betas(self, state: WindowState, *, is_pass: bool = False) -> tuple[str, ...]:
-        found: list[str] = []
+        results: list[str] = []
         signed = any(part.get("signature") for item in state.items for part in compaction_blocks(item.value))
         if is_pass or signed:
-            found.append(ON_DEMAND)
+            results.append(ON_DEMAND)
         if not is_pass and state.mode == "server_side":
-            found.append(THRESHOLD)
+            results.append(THRESHOLD)
         if not is_pass and self._context_edits(state):
-            found.append(EDITING)
-        return tuple(found)
+            results.append(EDITING)
+        return tuple(results)
 
     def read(self, text: str | bytes, items: Sequence[Item] | None = None) -> Read | None:  # noqa: ARG002
         data = encode(text) if isinstance(text, str) else text
@@ -159,29 +158,29 @@ class Messages(Dialect):
         sent = [item.value for item in state.items[:end]]
         return body | {"max_tokens": _PASS_TOKENS, "messages": sent, "compaction": {"type": "summarize"}}
 
-    def judge(self, state: WindowState, attempt: Attempt, answer: str | bytes) -> Judged:
+    def judge(self, state: WindowState, attempt: Attempt, answer: str | bytes) -> PassVerdict:
         try:
             body = json.loads(answer)
             found = self.read(answer) if isinstance(body, dict) else None
         except (ValueError, RecursionError, msgspec.MsgspecError):
-            return Judged("rejected_invalid_output")
+            return PassVerdict("rejected_invalid_output")
         if found is None:
-            return Judged("rejected_invalid_output")
+            return PassVerdict("rejected_invalid_output")
         content, stopped = body["content"], word_of(body.get("stop_reason"))
-        usage = _passed(body)
+        usage = _pass_usage(body)
         if not content:
-            return Judged("rejected_empty_output", usage=usage, code=stopped)
+            return PassVerdict("rejected_empty_output", usage=usage, code=stopped)
         made = [part for part in content if isinstance(part, dict) and part.get("type") == "compaction"]
         if not made:
-            return Judged("rejected_missing_compaction_item", items=len(content), usage=usage, code=stopped)
+            return PassVerdict("rejected_missing_compaction_item", items=len(content), usage=usage, code=stopped)
         block = made[0]
         sound = all(isinstance(block.get(name), str) and block[name].strip() for name in ("content", "signature"))
         if len(content) != 1 or stopped != "compaction" or not sound:
-            return Judged("rejected_invalid_output", items=len(content), usage=usage, code=stopped)
+            return PassVerdict("rejected_invalid_output", items=len(content), usage=usage, code=stopped)
         replacement = found.output
         if estimate(replacement) > attempt.prefix_tokens * (1 - state.policy.min_reduction):
-            return Judged("rejected_no_reduction", items=1, usage=usage)
-        return Judged(None, replacement, replacement, 1, usage)
+            return PassVerdict("rejected_no_reduction", items=1, usage=usage)
+        return PassVerdict(None, replacement, replacement, 1, usage)
 
     def refusal(self, status: int | None, body: Any) -> WindowRefusal:
         parsed, is_json = parse_error(body)
@@ -206,7 +205,7 @@ class Messages(Dialect):
         return blocks.restored(items)
 
 
-def mixed(state: WindowState) -> bool:
+def is_mixed(state: WindowState) -> bool:
     """Whether a window holds blocks of the other kind than its mode makes: those are signed, or they are not."""
     made = [part for item in state.items for part in compaction_blocks(item.value)]
     return any(bool(part.get("signature")) == (state.mode == "server_side") for part in made)
@@ -237,11 +236,11 @@ def _usage(body: Mapping[str, Any]) -> tuple[dict[str, Any] | None, bool]:
     if not read:
         return None, False
     details = {"cached_tokens": cached}
-    found = {"input_tokens": read, "output_tokens": _figure(last, "output_tokens"), "input_tokens_details": details}
-    return found, bool(spoken) and any(one.get("type") == "compaction" for one in rounds)
+    results = {"input_tokens": read, "output_tokens": _figure(last, "output_tokens"), "input_tokens_details": details}
+    return results, bool(spoken) and any(one.get("type") == "compaction" for one in rounds)
 
 
-def _passed(body: Mapping[str, Any]) -> dict[str, Any] | None:
+def _pass_usage(body: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the billed usage of a pass: the sum over its iterations."""
     usage = body.get("usage")
     if not isinstance(usage, Mapping):

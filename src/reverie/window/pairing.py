@@ -16,6 +16,7 @@ class _Call:
     key: str | None
     last: int
     open: bool = True
+    caller: str | None = None
 
 
 @dataclass(slots=True)
@@ -39,38 +40,44 @@ def pair(items: Sequence[Any]) -> Pairing:
     """Find the output of every call. Kinds do not mix; an output comes after its call."""
     calls: list[_Call] = []
     by_key: dict[tuple[str, str | None], list[_Call]] = {}
-    programs: dict[str, _Call] = {}
-    inside: list[tuple[str, _Call]] = []
     result = Pairing()
-    for at, given in enumerate(items):
-        item = given.value if isinstance(given, Item) else plain(given)
+    for at, value in enumerate(items):
+        item = value.value if isinstance(value, Item) else plain(value)
         if not isinstance(item, dict):
             continue
         kind = item_type(item)
         if kind in CALLS or (kind.endswith("_call") and kind not in HOSTED):
-            call = _Call(at, kind, _call_key(kind, item), at)
+            call = _Call(at, kind, _call_key(kind, item), at, caller=_caller(item))
             call.open = not (kind == "tool_search_call" and item.get("execution") == "server")
             calls.append(call)
             by_key.setdefault((kind, call.key), []).append(call)
-            if kind == "program" and call.key is not None:
-                programs[call.key] = call
-            caller = item.get("caller")
-            if isinstance(caller, dict) and isinstance(caller.get("caller_id"), str):
-                inside.append((caller["caller_id"], call))
         elif kind in OUTPUTS or kind.endswith("_output"):
-            answered = _answered(kind, item, by_key)
-            if answered is not None:
-                answered.open = False
-                answered.last = at
+            match = _matching_call(kind, item, by_key)
+            if match is not None:
+                match.open = False
+                match.last = at
             elif _needs_call(kind, item):
                 result.orphans.append(at)
-    for program_id, call in inside:
-        program = programs.get(program_id)
-        if program is not None and program.at < call.at:
-            program.last = max(program.last, call.last)
+    _extend_programs(calls)
     result.spans = [(call.at, call.last) for call in calls if call.last > call.at]
     result.open = [call.at for call in calls if call.open]
     return result
+
+
+def _caller(item: dict[str, Any]) -> str | None:
+    """The program that made a call."""
+    caller = item.get("caller")
+    name = caller.get("caller_id") if isinstance(caller, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _extend_programs(calls: Sequence[_Call]) -> None:
+    """A program lasts until the calls that it made are answered."""
+    programs = {call.key: call for call in calls if call.kind == "program" and call.key is not None}
+    for call in calls:
+        program = programs.get(call.caller) if call.caller is not None else None
+        if program is not None and program.at < call.at:
+            program.last = max(program.last, call.last)
 
 
 def _needs_call(kind: str, item: dict[str, Any]) -> bool:
@@ -86,7 +93,7 @@ def _call_key(kind: str, item: dict[str, Any]) -> str | None:
     return key if isinstance(key, str) else None
 
 
-def _answered(kind: str, item: dict[str, Any], by_key: dict[tuple[str, str | None], list[_Call]]) -> _Call | None:
+def _matching_call(kind: str, item: dict[str, Any], by_key: dict[tuple[str, str | None], list[_Call]]) -> _Call | None:
     if kind == "local_shell_call_output":
         key = item.get("id") or item.get("call_id")
     elif kind == "mcp_approval_response":

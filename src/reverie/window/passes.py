@@ -66,7 +66,7 @@ class Passes:
         now = self.clock()
         body = state.compaction_request(reason, now=now, overdue=overdue, halvings=halvings, without=without)
         if body is None and reason == "estimated_window_pressure" and exceeds_window(state) and self._may_count():
-            yield from self._counted()
+            yield from self._count_tokens()
             return (yield from self._pass(state.due(), overdue=overdue))
         if body is None:
             report = state.remote_compaction
@@ -75,7 +75,7 @@ class Passes:
                 if report["status"] == "skipped_unsupported_endpoint":
                     yield from self._unavailable()
             return report
-        if reason == "estimated_window_pressure" and not (yield from self._counted()):
+        if reason == "estimated_window_pressure" and not (yield from self._count_tokens()):
             self._report(state.remote_compaction or {})
             return state.remote_compaction
         attempt = state.attempt
@@ -122,7 +122,7 @@ class Passes:
             yield from self._unavailable()
         return report
 
-    def _counted(self) -> Steps:
+    def _count_tokens(self) -> Steps:
         """Ask the provider for the exact tokens before a pass is bought on an estimate, once per round. False when
         they are below the trigger; a count that fails leaves the decision to the estimate."""
         state = self.state

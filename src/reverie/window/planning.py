@@ -36,11 +36,15 @@ def plan(
     state: WindowState,
     input: Any,  # noqa: A002
     *,
-    input_is: InputIs,
-    params: Mapping[str, Any],
+    input_is: InputIs = "history",
+    **params: Any,
 ) -> tuple[Json, dict[str, Any]]:
-    """Plan the request for `input`, with the reasons. See `WindowState.plan`."""
-    given = _expanded(state, state.dialect.items(input))
+    """Plan the request for `input`, with the reasons. Nothing changes until `accept`, but for a reset.
+
+    `history`: `input` is everything the caller knows, which is matched with the window; `items`: only what is
+    new. `params` is the rest of the request.
+    """
+    given = _expand(state, state.dialect.items(input))
     form = shape(params)
     background = params.get("background") is True
     store = bool(params.get("store", state.policy.store or background)) and state.base.kind == "api"
@@ -54,7 +58,7 @@ def plan(
     increment = new.items
     repeats = state.dialect.matches(increment, returned=False)
     chained = not new.whole and store and state.response_id is not None and not changed
-    diagnostics |= _lowered(state, diagnostics, whole=new.whole, chained=chained, changed=changed)
+    diagnostics |= _lowering(state, diagnostics, whole=new.whole, chained=chained, changed=changed)
     state.pending = Pending(
         increment=increment,
         repeats=repeats,
@@ -95,7 +99,7 @@ def _new(state: WindowState, given: list[Item], input_is: InputIs) -> _New:
     return _New(given, dropped | {"status": "reset", "fallback_reason": _REWRITTEN}, known=known)
 
 
-def _lowered(
+def _lowering(
     state: WindowState, decided: Mapping[str, Any], *, whole: bool, chained: bool, changed: bool
 ) -> dict[str, Any]:
     """Describe how the request is sent, and why it is not the continuation it could have been."""
@@ -149,7 +153,7 @@ def rebuild_body(state: WindowState) -> Json:
     return pending.body
 
 
-def _expanded(state: WindowState, given: list[Item]) -> list[Item]:
+def _expand(state: WindowState, given: list[Item]) -> list[Item]:
     if not any(item.type == "item_reference" for item in given):
         return given
     known = {item.value["id"]: item for item in state.items if isinstance(item.value.get("id"), str)}
@@ -168,7 +172,7 @@ def shorten(state: WindowState, input: Any, note: str, room: int | None = None) 
     """The pending request, which sends a whole history, with what of it fits `room` tokens, by default half the
     trigger: `note` for the rest, the user's messages, the newest whole turns."""
     pending = state.answerable()
-    given = _expanded(state, state.dialect.items(input))
+    given = _expand(state, state.dialect.items(input))
     front = state.dialect.note(note)
     most = trigger_tokens(state) // 2 if room is None else room
     kept = fitting(given, most_tokens=most, reserved=estimate([front]), retained=state.policy.retained_message_tokens)

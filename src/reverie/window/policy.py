@@ -14,6 +14,8 @@ from reverie.window.estimate import default_trigger
 Mode = Literal["standalone", "trigger", "on_demand", "server_side", "off"]
 BaseKind = Literal["api", "codex", "messages"]
 _MODES = ("standalone", "trigger", "on_demand", "server_side", "off")
+_CHOICES = {"rule": ("size", "cost"), "inject_checkpoint": ("off", "brief"), "count_tokens": ("auto", "off")}
+_LEAST = {"trigger_input_tokens": 1, "context_window": 1, "max_output_tokens": 1, "server_compact_threshold": 1000}
 _METHODS = ("standalone", "trigger")
 _PASSES = (*_METHODS, "on_demand")
 
@@ -56,24 +58,19 @@ class WindowPolicy:
     """Whether every item also becomes a readable, redacted entry of the memory."""
 
     def __post_init__(self) -> None:
-        if self.rule not in ("size", "cost"):
-            raise Invalid("rule is size or cost.", pointer="/rule")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise Invalid(f"{name} is {' or '.join(choices)}.", pointer=f"/{name}")
         if self.mode is not None and self.mode not in _MODES:
             raise Invalid(f"mode is one of {', '.join(_MODES)}.", pointer="/mode")
         if any(method not in _METHODS for method in self.fallback_methods or ()):
             raise Invalid(f"fallback_methods are among {', '.join(_METHODS)}.", pointer="/fallback_methods")
-        if self.inject_checkpoint not in ("off", "brief"):
-            raise Invalid("inject_checkpoint is off or brief.", pointer="/inject_checkpoint")
-        if self.count_tokens not in ("auto", "off"):
-            raise Invalid("count_tokens is auto or off.", pointer="/count_tokens")
         if any(not isinstance(value, int) or value < 1 for value in (self.context_windows or {}).values()):
             raise Invalid("context_windows are at least 1.", pointer="/context_windows")
-        for name in ("trigger_input_tokens", "context_window", "max_output_tokens"):
+        for name, least in _LEAST.items():
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise Invalid(f"{name} is at least 1.", pointer=f"/{name}")
-        if self.server_compact_threshold is not None and self.server_compact_threshold < 1000:
-            raise Invalid("server_compact_threshold is at least 1000.", pointer="/server_compact_threshold")
+            if value is not None and value < least:
+                raise Invalid(f"{name} is at least {least}.", pointer=f"/{name}")
         if any(not str(edit.get("type", "")).startswith("clear_") for edit in self.edits or ()):
             raise Invalid("edits are of context editing: their type begins with clear_.", pointer="/edits")
         if not 0 <= self.min_reduction < 1:

@@ -111,13 +111,13 @@ def load(data: bytes, *, policy: WindowPolicy | None = None, negative: NegativeC
 
 def _payloads(items: list[Item]) -> list[list[Any]]:
     """[index, hash] of every encrypted string."""
-    found: list[list[Any]] = []
+    results: list[list[Any]] = []
     for index, item in enumerate(items):
         value = item.value
         payload = value.get("encrypted_content") if isinstance(value, Mapping) else None
         if isinstance(payload, str):
-            found.append([index, payload_hash(payload)])
-    return found
+            results.append([index, payload_hash(payload)])
+    return results
 
 
 def carry(newest: WindowState, held: WindowState) -> WindowState:

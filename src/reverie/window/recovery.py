@@ -65,17 +65,17 @@ class Recovery(Passes):
                 }
             elif state.empty:
                 following = state.dialect.items(given)
-                seed = yield Keep(lambda: self._seeded(following))
+                seed = yield Keep(lambda: self._seed(following))
         _, found = state.plan(given, input_is=input_is, **params)
         if state.resets and input_is == "history" and self._too_large():
             shorten(state, given, (yield Keep(self._note)))
-        self._continued({**found, **seed})
+        self._continue({**found, **seed})
         if not self._raise_reported and trigger_below_shape(state):
             self._raise_reported = self.diagnostics["trigger_below_shape"] = True
         if threshold_raised(state):
             self.diagnostics["server_threshold_raised"] = True
 
-    def _continued(self, found: dict[str, Any]) -> None:
+    def _continue(self, found: dict[str, Any]) -> None:
         self.diagnostics["incremental_continuation"] = self.diagnostics["continuation"] = found
         if self.state.pending is not None:
             self.state.pending.diagnostics = found
@@ -89,17 +89,15 @@ class Recovery(Passes):
         found = self.keeper.readable(most_tokens=1)
         return f"Earlier parts of this conversation were left out.\n{found.note}"
 
-    def _seeded(
-        self, following: Sequence[Item], room: int | None = None, before: Before | None = None
-    ) -> dict[str, Any]:
+    def _seed(self, following: Sequence[Item], room: int | None = None, before: Before | None = None) -> dict[str, Any]:
         """After a drop, when the caller gives only what is new: what can be read of the conversation so far, as much
         as fits into `room` tokens, by default half the trigger. Returns the diagnostics of it. Reads the store."""
         most = trigger_tokens(self.state) // 2 if room is None else room
         dialect = self.state.dialect
         made = self.keeper.readable(most_tokens=most, following=dialect.readable(following), before=before)
         self.state.items = dialect.restored(made.items)
-        found = {"seeded_items": len(self.state.items), "seed_omitted_turns": made.omitted_turns}
-        return {"seeded_from": made.source, **found} if made.items else {}
+        results = {"seeded_items": len(self.state.items), "seed_omitted_turns": made.omitted_turns}
+        return {"seeded_from": made.source, **results} if made.items else {}
 
     # when a request is refused
 
@@ -256,7 +254,7 @@ class Recovery(Passes):
         state = self.state
         known, positions, before = state.match, state.positions, self._before("semantic_rebuild")
         state.reset("semantic_rebuild")
-        yield Keep(lambda: self._seeded((), before=before))
+        yield Keep(lambda: self._seed((), before=before))
         state.match, state.positions = known, positions
         self.state = yield Keep(lambda: self.keeper.save_turn(state, Turn(completed=True, stored=True)))
 
@@ -273,11 +271,11 @@ class Recovery(Passes):
         new = pending.increment if pending is not None else []
         known, positions, before = state.match, state.positions, self._before(reason)
         state.reset(reason)
-        seed: Mapping[str, Any] = yield Keep(lambda: self._seeded(new, room, before))
+        seed: Mapping[str, Any] = yield Keep(lambda: self._seed(new, room, before))
         if input_is == "history":
             state.match, state.positions = known, positions
         _, found = state.plan(new if input_is == "items" else given, input_is=input_is, **params)
-        self._continued({**found, **seed})
+        self._continue({**found, **seed})
 
 
 def _model_of(form: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from reverie.window import compaction as passes
 from reverie.window.cache import provider_word, supports_comparison
 from reverie.window.continuation import ExpectedItem, match_form, matches
-from reverie.window.dialect import Dialect, Judged, Read
+from reverie.window.dialect import Dialect, PassVerdict, Read
 from reverie.window.errors import WindowRefusal, classify_error, refuses_trigger
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json, developer_note, input_items, output_items, payload_hash, payloads
@@ -16,7 +16,7 @@ from reverie.window.pairing import boundaries, pair
 from reverie.window.prune import adjusted_cut
 from reverie.window.replacement import is_ignored_trigger, replacement_items, retained_messages, validate_replacement
 from reverie.window.streaming import Streaming
-from reverie.window.strip import strip_for_compact, unresolved, without_message_ids
+from reverie.window.strip import has_references, strip_for_compact, without_message_ids
 
 if TYPE_CHECKING:
     from reverie.window.compaction import Attempt
@@ -81,7 +81,7 @@ class Responses(Dialect):
         if state.mode == "server_side" and "context_management" not in pending.shape and plain:
             threshold = passes.server_threshold(state)
             body["context_management"] = [{"type": "compaction", "compact_threshold": threshold}]
-        compared = _compared(state, pending)
+        compared = _comparison(state, pending)
         if compared is not None and supports_comparison(body.get("model")):
             options = pending.shape.get("prompt_cache_options") or {}
             body["prompt_cache_options"] = {"comparison_response_id": compared, **options}
@@ -120,11 +120,11 @@ class Responses(Dialect):
         if state.pending is not None:
             sent = state.pending.body
             return body | {name: sent[name] for name in ("input", "previous_response_id") if name in sent}
-        return body | {"input": state.sendable(items, _stored(state, form), cut=True)}
+        return body | {"input": state.sendable(items, _sends_ids(state, form), cut=True)}
 
     def pass_body(self, state: WindowState, method: str, end: int) -> Json | str:
         prefix = state.items[:end]
-        store = _stored(state, state.shape)
+        store = _sends_ids(state, state.shape)
         lookup = {item.value["id"]: item for item in state.items if isinstance(item.value.get("id"), str)}
         begin = state.prune_from
         latest = state.latest_compaction_index
@@ -134,7 +134,7 @@ class Responses(Dialect):
         sent = strip_for_compact(prefix[first:], store, known=lookup, hosted_ids=passes.sends_hosted_ids(state))
         if store and state.replaced and not first:
             sent = [*without_message_ids(sent[: state.replaced]), *sent[state.replaced :]]
-        if not store and unresolved(sent):
+        if not store and has_references(sent):
             return "invalid_non_persisted_item_id"
         if any(item.type == "configuration_update" for item in prefix):
             return "invalid_input"
@@ -146,9 +146,9 @@ class Responses(Dialect):
         body["input"] = sent
         return body
 
-    def judge(self, state: WindowState, attempt: Attempt, answer: str | bytes) -> Judged:
+    def judge(self, state: WindowState, attempt: Attempt, answer: str | bytes) -> PassVerdict:
         if attempt.method == "trigger" and is_ignored_trigger(answer):
-            return Judged("unsupported_endpoint", unsupported=True)
+            return PassVerdict("unsupported_endpoint", unsupported=True)
         items = replacement_items(answer)
         usage = _usage(answer)
         made = [item for item in items or [] if isinstance(item.value, dict) and item.is_compaction]
@@ -166,7 +166,7 @@ class Responses(Dialect):
             1 - state.policy.min_reduction
         ):
             rejected = "rejected_no_reduction"
-        return Judged(rejected, replacement, made, len(items or []), usage, tokens)
+        return PassVerdict(rejected, replacement, made, len(items or []), usage, tokens)
 
     def refusal(self, status: int | None, body: Any) -> WindowRefusal:
         return classify_error(status, body)
@@ -184,7 +184,7 @@ class Responses(Dialect):
         return list(items)
 
 
-def _compared(state: WindowState, pending: Pending) -> str | None:
+def _comparison(state: WindowState, pending: Pending) -> str | None:
     """The response that the provider is asked to compare this request with: the last one, when this request is known
     to lose the cache; else the one before a loss that was seen afterwards."""
     if state.last is None or state.negative.status(state.base, "comparison") is not None:
@@ -196,7 +196,7 @@ def _compared(state: WindowState, pending: Pending) -> str | None:
     return state.compare_with
 
 
-def _stored(state: WindowState, form: Mapping[str, Any]) -> bool:
+def _sends_ids(state: WindowState, form: Mapping[str, Any]) -> bool:
     """Whether items go with the ids that the provider gave them."""
     wanted = bool(form.get("store", state.policy.store)) and state.base.kind != "codex"
     return wanted and state.all_stored

@@ -19,7 +19,7 @@ SPACES = (WINDOW_SPACE, PAST_SPACE, ATTEMPT_SPACE, PASS_SPACE)
 KEPT_GENERATIONS = 4
 
 
-class Sealed:
+class SealedWindow:
     """The stored window, and the generations before it."""
 
     def __init__(self, parts: Services, scope: Scope, *, key: str) -> None:

@@ -10,12 +10,11 @@ if request is not None:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reverie.window import answers, planning
-from reverie.window import compaction as passes
+from reverie.window import answers, compaction, planning
 from reverie.window.cache import LastTurn
 from reverie.window.compaction import Attempt
 from reverie.window.continuation import ExpectedItem
@@ -26,7 +25,7 @@ from reverie.window.policy import Base, NegativeCache, WindowPolicy
 from reverie.window.prune import adjusted_cut
 from reverie.window.responses import Responses
 from reverie.window.strip import strip_for_compact, without_message_ids
-from reverie.window.turn import InputIs, Pending, Reset, Turn
+from reverie.window.turn import Pending, Reset
 
 _RESPONSES, _MESSAGES = Responses(), Messages()
 
@@ -131,45 +130,20 @@ class WindowState:
 
     # continuing
 
-    def plan(
-        self,
-        input: Any,  # noqa: A002
-        *,
-        input_is: InputIs = "history",
-        **params: Any,
-    ) -> tuple[Json, dict[str, Any]]:
-        """Plan the request for `input`, with the reasons. Nothing changes until `accept`, but for a reset.
-
-        `history`: `input` is everything the caller knows, which is matched with the window; `items`: only what is
-        new. `params` is the rest of the request.
-        """
-        return planning.plan(self, input, input_is=input_is, params=params)
-
-    def replan_unchained(self) -> tuple[Json, dict[str, Any]] | None:
-        """After a refused chain: the same request with the whole window in it. None when that would lose context."""
-        return planning.replan_unchained(self)
-
-    def rebuild_body(self) -> Json:
-        """The body of the pending request, rebuilt after a pass changed the window under it."""
-        return planning.rebuild_body(self)
+    plan = planning.plan
+    replan_unchained = planning.replan_unchained
+    rebuild_body = planning.rebuild_body
+    accept = answers.accept
+    defer = answers.defer
 
     def sendable(self, items: Sequence[Item], store: bool, *, cut: bool = False) -> list[Any]:
         """Items as they go over the wire; with `cut`, `items` is the whole window and what the server compacted away
         itself is left out."""
         first = adjusted_cut(items, self.prune_from) if cut and self.prune_from is not None else 0
-        sent = strip_for_compact(items[first:], store, hosted_ids=passes.sends_hosted_ids(self))
+        sent = strip_for_compact(items[first:], store, hosted_ids=compaction.sends_hosted_ids(self))
         if store and first == 0 and cut and self.replaced:
             sent = [*without_message_ids(sent[: self.replaced]), *sent[self.replaced :]]
         return sent
-
-    def accept(self, response: str | bytes | Mapping[str, Any], *, items: Sequence[Item] | None = None) -> Turn:
-        """Take the answer to the pending request: the response as JSON text. `items`: its output, when a stream
-        brought it item by item. A failed answer changes nothing; an incomplete one is kept but is no boundary."""
-        return answers.accept(self, response, items)
-
-    def defer(self, response: str, *, since: int) -> Turn:
-        """The answer to the pending request is fetched later: keep the request until then."""
-        return answers.defer(self, response, since)
 
     def resume(self) -> None:
         """Take up the request whose answer was fetched."""
@@ -239,77 +213,17 @@ class WindowState:
             self.prune_from = self.latest_compaction_index
         return item
 
-    # compacting (passes.py)
+    # compacting
 
-    def pressure(self) -> tuple[int, bool]:
-        """(input tokens the next request takes, whether a part of it is estimated)."""
-        return passes.pressure(self)
-
-    def due(self) -> str | None:
-        """Return the reason why a pass is due now, or None. Call it at stable boundaries only."""
-        return passes.due(self)
-
-    def overdue(self) -> bool:
-        """Whether server-side compaction should have come and did not."""
-        return passes.overdue(self)
-
-    def begin_round(self) -> int:
-        """A round is one model request and its answer; at most one pass runs in it."""
-        return passes.begin_round(self)
-
-    def note_local(self, first: int, last: int) -> bool:
-        """Record that a local projection rewrites items `first` to `last` in this round. False: a remote pass had
-        them already, so it has to wait."""
-        return passes.note_local(self, first, last)
-
-    def compaction_request(
-        self,
-        reason: str | None = None,
-        *,
-        now: int = 0,
-        limit: int | None = None,
-        overdue: bool = False,
-        halvings: int = 0,
-        without: Collection[str] = (),
-    ) -> Json | None:
-        """The body of a pass, with `attempt` saying where it goes; None when there is none, and then
-        `remote_compaction` says why (None as well: no pass was considered).
-
-        `reason`: why, when the caller knows (`manual`, `context_window_error`); else the trigger policy decides.
-        `limit`: only items before it may be compacted. `overdue`: a server-side window may be compacted after all.
-        `halvings`: how often the prefix was halved because it did not fit. `without`: methods not to be used. `now`:
-        milliseconds, for cooldowns.
-        """
-        return passes.compaction_request(
-            self, reason, now=now, limit=limit, overdue=overdue, halvings=halvings, without=without
-        )
-
-    def accept_compaction(
-        self,
-        answer: str | bytes,
-        *,
-        http_status: int = 200,
-        now: int = 0,
-        note: Item | None = None,
-        duration_ms: int | None = None,
-    ) -> dict[str, Any]:
-        """Take the answer to a pass: its JSON text. The window changes only when everything about it is right.
-
-        Returns the diagnostics; `note` is appended to a window that was compacted.
-        """
-        return passes.accept_compaction(
-            self, answer, http_status=http_status, now=now, note=note, duration_ms=duration_ms
-        )
-
-    def fail_compaction(
-        self, http_status: int | None, body: Any = None, *, now: int = 0, duration_ms: int | None = None
-    ) -> dict[str, Any]:
-        """Take the refusal of a pass, or (status None) that no answer came. The window stays as it was."""
-        return passes.fail_compaction(self, http_status, body, now=now, duration_ms=duration_ms)
-
-    def methods_left(self, without: Collection[str] = ()) -> bool:
-        """Whether any method of compaction is still worth trying here."""
-        return passes.methods_left(self, without)
+    pressure = compaction.pressure
+    due = compaction.due
+    overdue = compaction.overdue
+    begin_round = compaction.begin_round
+    note_local = compaction.note_local
+    compaction_request = compaction.compaction_request
+    accept_compaction = compaction.accept_compaction
+    fail_compaction = compaction.fail_compaction
+    methods_left = compaction.methods_left
 
     # inside
 

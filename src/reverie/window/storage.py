@@ -26,7 +26,7 @@ from reverie.window.checkpoints import Checkpoints
 from reverie.window.items import Item
 from reverie.window.policy import Base, NegativeCache, WindowPolicy
 from reverie.window.record import CorruptWindow, carry, load
-from reverie.window.sealed import WINDOW_SPACE, Sealed
+from reverie.window.sealed import WINDOW_SPACE, SealedWindow
 from reverie.window.state import WindowState
 from reverie.window.steps import Before, Ticket
 from reverie.window.transcript import Rebuild, gist_of
@@ -61,7 +61,7 @@ class WindowStore:
         self.ref = ref
         self.policy = policy
         self.negative = negative
-        self._sealed = Sealed(parts, self._scope, key=key)
+        self._sealed = SealedWindow(parts, self._scope, key=key)
         self.attempts = Attempts(parts, actor, self._scope, self._sealed)
         self._checkpoints = Checkpoints(parts, self._scope, key=key, subject=subject)
         self.work: dict[str, Any] = {}
@@ -157,14 +157,14 @@ class WindowStore:
             if after is not None:
                 drafts = [*drafts, self._checkpoints.draft(after, rules)]
             prepared = self._entries.prepare(self._actor, self.ref, drafts, rules) if drafts else []
-            dropped = self._dropped(state, rules)
+            dropped = self._drop_checkpoint(state, rules)
 
             def body(tx: WriteTx) -> tuple[WindowState, int, str | None]:
                 document = tx.load(WINDOW_SPACE, self.key)
                 current = document.version if document is not None else 0
                 kept: WindowState | None = state
                 if current != state.version:
-                    kept = self._merged(document, state, turn, repeats)
+                    kept = self._merge(document, state, turn, repeats)
                 if prepared:
                     self._check_quota(tx, rules, prepared)
                 ref, _ = self._record_drops(tx, state, document, dropped if kept is state else None)
@@ -197,7 +197,7 @@ class WindowStore:
         def prepare(rules: Rules) -> Callable[[WriteTx], tuple[WindowState, int]]:
             drafts = self._checkpoints.turn_drafts(turn, rules) if turn is not None and self.policy.ledger else []
             prepared = self._entries.prepare(self._actor, self.ref, drafts, rules) if drafts else []
-            dropped = self._dropped(state, rules)
+            dropped = self._drop_checkpoint(state, rules)
 
             def body(tx: WriteTx) -> tuple[WindowState, int]:
                 document = tx.load(WINDOW_SPACE, self.key)
@@ -253,7 +253,7 @@ class WindowStore:
         except QuotaExceeded:  # the answer continues; the quota refuses only its words
             return
 
-    def _merged(
+    def _merge(
         self, document: Document | None, state: WindowState, turn: Turn, repeats: Sequence[Any]
     ) -> WindowState | None:
         if document is None:
@@ -347,7 +347,7 @@ class WindowStore:
                 seq = tx.append(self._event("remote_compaction_committed", "COMPACT", data))
                 self._sealed.keep_past(tx, document, seq)
                 saved = self._sealed.save(tx, fresh, seq, current)
-                self.attempts.passed(tx, row, seq)
+                self.attempts.save_pass(tx, row, seq)
                 self.attempts.finish(tx, ticket.id, "committed", "compacted", seq)
                 tx.release(self.attempts.lease, ticket.holder)
                 return fresh, report, saved.version, True
@@ -380,7 +380,7 @@ class WindowStore:
         state.reset(reason)
 
         def prepare(rules: Rules) -> Callable[[WriteTx], int]:
-            dropped = self._dropped(state, rules, cleared=True)
+            dropped = self._drop_checkpoint(state, rules, cleared=True)
 
             def body(tx: WriteTx) -> int:
                 document = tx.load(WINDOW_SPACE, self.key)
@@ -393,7 +393,7 @@ class WindowStore:
         state.version = self._commit(prepare)
         state.resets.clear()
 
-    def _dropped(self, state: WindowState, rules: Rules, *, cleared: bool = False) -> PreparedEntry | None:
+    def _drop_checkpoint(self, state: WindowState, rules: Rules, *, cleared: bool = False) -> PreparedEntry | None:
         """The checkpoint of the kept window that the first of `state.resets` drops; None when there is no drop."""
         if not state.resets:
             return None

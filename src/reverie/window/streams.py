@@ -26,7 +26,7 @@ def now(work: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("A blocking client waited for an event loop.")
 
 
-async def settled(value: Any) -> Any:
+async def await_value(value: Any) -> Any:
     """A value of an SDK that may have to be awaited."""
     return await value if inspect.isawaitable(value) else value
 
@@ -71,7 +71,7 @@ class _Stream:
         engine.state.pending, engine.given = self._pending, self._given
         return engine.reopen()  # type: ignore[no-any-return]
 
-    def _resumed(self, reading: Reading) -> Steps:
+    def _resume(self, reading: Reading) -> Steps:
         engine = self._window.engine
         engine.state.pending, engine.given = self._pending, self._given
         return engine.resumed(reading.body(), stream=True)  # type: ignore[no-any-return]
@@ -79,7 +79,7 @@ class _Stream:
     def _is_overflow(self, reading: Reading) -> bool:
         return self._answers is None and bool(self._window.engine.overflowed(reading.failure))
 
-    def _failed(self, reading: Reading) -> Steps | None:
+    def _failure(self, reading: Reading) -> Steps | None:
         """An answer that was fetched and has failed: the window waits for it no longer."""
         if self._answers is None or reading.failure is None:
             return None
@@ -109,7 +109,7 @@ class _Stream:
                         held.append(event)
                         continue
                     if reading.paused and is_closing(kind) and self._foreign is None:
-                        again = await self._run(self._resumed(reading))
+                        again = await self._run(self._resume(reading))
                         break
                     if self._is_overflow(reading):
                         again = await self._run(self._again())
@@ -119,7 +119,7 @@ class _Stream:
                     for early in held:
                         yield early
                     held = []
-                    failed = self._failed(reading)
+                    failed = self._failure(reading)
                     if failed is not None:
                         await self._run(failed)
                     # The turn is stored before the caller sees the last event, since a caller may stop reading there.
@@ -133,7 +133,7 @@ class _Stream:
                     await self._run(self._window.engine.stream_failed(stalled=answer.stalled))
                 raise
             finally:
-                await settled(self._stream.close())
+                await await_value(self._stream.close())
             if again is None:
                 for early in held:
                     yield early
@@ -141,7 +141,7 @@ class _Stream:
             if not again.ok:
                 raise again.error or RuntimeError("The provider did not continue after a compaction.")
             self._pending = self._window.engine.state.pending
-            self._stream = await settled(again.value.parse())
+            self._stream = await await_value(again.value.parse())
 
 
 class SyncStream(_Stream):
@@ -205,7 +205,7 @@ class RawStream:
 
     def __init__(self, raw: Any, stream: Any, *, awaited: bool = False) -> None:
         self._raw = raw
-        self._wrapped = stream
+        self._stream = stream
         self._awaited = awaited
 
     def __getattr__(self, name: str) -> Any:
@@ -213,7 +213,7 @@ class RawStream:
 
     def parse(self, **_: Any) -> Any:
         """The stream, as the SDK would give it."""
-        return self._later() if self._awaited else self._wrapped
+        return self._later() if self._awaited else self._stream
 
     async def _later(self) -> Any:
-        return self._wrapped
+        return self._stream

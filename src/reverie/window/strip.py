@@ -38,7 +38,7 @@ def strip_for_compact(
     """
     values = [item.value if isinstance(item, Item) else plain(item) for item in items]
     if store:
-        return [_renamed(value) for value in values]
+        return [_rename(value) for value in values]
     present = {value["id"] for value in values if _is_full(value)}
     sent: list[Any] = []
     for value in values:
@@ -57,11 +57,11 @@ def strip_for_compact(
             value, kind = meant.value, meant.type
         if kind == "reasoning" and not value.get("encrypted_content"):
             continue
-        sent.append(value if hosted_ids and kind in HOSTED else _stripped(value, kind))
+        sent.append(value if hosted_ids and kind in HOSTED else _strip(value, kind))
     return sent
 
 
-def unresolved(items: Iterable[Any]) -> bool:
+def has_references(items: Iterable[Any]) -> bool:
     """Whether items still hold a reference that only a provider could resolve."""
     return any(item_type(item) == "item_reference" for item in items)
 
@@ -83,15 +83,15 @@ def _is_full(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("id"), str) and item_type(value) != "item_reference"
 
 
-def _renamed(value: Any) -> Any:
+def _rename(value: Any) -> Any:
     if isinstance(value, dict) and value.get("type") == "compaction_summary":
         return {key: part for key, part in value.items() if key != "status"} | {"type": "compaction"}
     return value
 
 
-def _stripped(value: Json, kind: str) -> Json:
+def _strip(value: Json, kind: str) -> Json:
     if kind in COMPACTIONS:
-        renamed: Json = _renamed(value)
+        renamed: Json = _rename(value)
         return renamed
     gone = set() if kind in _ID_JOINS else {"id"}
     if not _keeps_status(value, kind):

@@ -100,10 +100,7 @@ def _drafts(item: Item, about: Mapping[str, Any], *, subject: str | None, max_by
 def words_of(value: Mapping[str, Any], kind: str) -> str | None:
     """Return the text of an item; None when only the provider can read it."""
     if kind == "message":
-        parts = value["content"] if isinstance(value.get("content"), list) else []
-        shown = [_attachment(part) for part in parts if isinstance(part, dict) and not part.get("text")]
-        text = "\n".join(part for part in (message_text(value), " ".join(shown)) if part)
-        return _sound(text)
+        return _sound("\n".join(part for part in (message_text(value), _attachments(value)) if part))
     if kind == "reasoning":
         summary = value.get("summary") or ()
         texts = [str(part["text"]) for part in summary if isinstance(part, dict) and part.get("text")]
@@ -115,6 +112,11 @@ def words_of(value: Mapping[str, Any], kind: str) -> str | None:
     if isinstance(given, list) and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in given):
         return _sound("\n".join(part["text"] for part in given))
     return _sound(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
+
+
+def _attachments(value: Mapping[str, Any]) -> str:
+    parts = value["content"] if isinstance(value.get("content"), list) else []
+    return " ".join(_attachment(part) for part in parts if isinstance(part, dict) and not part.get("text"))
 
 
 def _attachment(part: Mapping[str, Any]) -> str:
@@ -140,14 +142,9 @@ def _pieces(text: str, max_bytes: int) -> list[str]:
     return pieces
 
 
-def items_from(entries: Sequence[Entry], following: Sequence[Item] = ()) -> list[Item]:
-    """Turn entries, oldest first, as items any model takes. Calls that neither they nor `following` answer are left
-    out, and so is what only the provider that made it could read."""
-    return [item for _, item in _turn_items(entries, following)]
-
-
 def _turn_items(entries: Sequence[Entry], following: Sequence[Item]) -> list[tuple[str, Item]]:
-    """The items of entries, each with the turn it belongs to."""
+    """The items of entries, oldest first, each with its turn. Calls that neither they nor `following` answer are left
+    out, and so are items that only their provider could read."""
     whole: dict[tuple[int, str, int], dict[str, Any]] = {}
     taken_up: set[str] = set()
     for entry in entries:
@@ -207,7 +204,7 @@ def gist_of(items: Sequence[Item]) -> str:
     return text.partition(_GIST)[2].rpartition("\n\n")[0].strip()
 
 
-def rebuilt(
+def rebuild(
     entries: Sequence[Entry],
     checkpoint: str,
     *,
@@ -287,19 +284,19 @@ def _gist(
 
 def _users(items: Sequence[Item], sizes: Sequence[int], room: int) -> dict[int, tuple[Item, int]]:
     """The user's messages, newest first while they fit, the one at the boundary cut at its end: by index, with size."""
-    found: dict[int, tuple[Item, int]] = {}
+    results: dict[int, tuple[Item, int]] = {}
     for at in range(len(items) - 1, -1, -1):
         if items[at].type != "message" or items[at].value.get("role") != "user":
             continue
         if sizes[at] <= room:
-            found[at] = (items[at], sizes[at])
+            results[at] = (items[at], sizes[at])
             room -= sizes[at]
             continue
         shorter = retained_messages([items[at]], room)
         if shorter:
-            found[at] = (shorter[0], estimate(shorter))
+            results[at] = (shorter[0], estimate(shorter))
         break
-    return found
+    return results
 
 
 def _cut(

@@ -9,7 +9,7 @@ import httpx2
 import orjson
 import pytest
 
-from reverie.client.connection import Connection, checked
+from reverie.client.connection import Connection, check_url
 from reverie.client.errors import error_of
 from reverie.client.sse import lines, messages
 from reverie.core.errors import (
@@ -142,7 +142,7 @@ def test_what_is_not_a_reverie_host_is_called_so(answer: httpx2.Response) -> Non
 )
 def test_an_address_is_checked(url: str) -> None:
     with pytest.raises(Invalid):
-        checked(url)
+        check_url(url)
 
 
 def test_a_key_that_cannot_be_one_is_refused_before_it_is_sent() -> None:

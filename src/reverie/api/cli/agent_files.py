@@ -169,7 +169,7 @@ def _home(*parts: str) -> Callable[[], Path]:
     return lambda: Path.home().joinpath(*parts)
 
 
-def _moved(variable: str, usual: str, *parts: str) -> Callable[[], Path]:
+def _below(variable: str, usual: str, *parts: str) -> Callable[[], Path]:
     """A file below the folder that an agent reads from a variable of the environment, or below its usual one."""
     return lambda: Path(os.environ.get(variable) or Path.home() / usual).joinpath(*parts)
 
@@ -197,14 +197,14 @@ _SHELL, _ENV, _PLAIN = "Bearer ${REVERIE_KEY}", "Bearer ${env:REVERIE_KEY}", "Be
 AGENTS: Mapping[str, Sequence[AgentFile]] = {
     "claude-code": (
         AgentFile(_claude_servers, _servers("mcpServers", remote=Remote(_SHELL, typed=True), type="stdio")),
-        AgentFile(_moved("CLAUDE_CONFIG_DIR", ".claude", "settings.json"), _claude_hooks(), hooks=True),
+        AgentFile(_below("CLAUDE_CONFIG_DIR", ".claude", "settings.json"), _claude_hooks(), hooks=True),
     ),
     "claude-desktop": (
         AgentFile(_applications("Claude", "claude_desktop_config.json"), _servers("mcpServers", remote=None)),
     ),
     "codex": (
-        AgentFile(_moved("CODEX_HOME", ".codex", "config.toml"), None),
-        AgentFile(_moved("CODEX_HOME", ".codex", "hooks.json"), _claude_hooks(waits=False), hooks=True),
+        AgentFile(_below("CODEX_HOME", ".codex", "config.toml"), None),
+        AgentFile(_below("CODEX_HOME", ".codex", "hooks.json"), _claude_hooks(waits=False), hooks=True),
     ),
     "cursor": (
         AgentFile(_home(".cursor", "mcp.json"), _servers("mcpServers", remote=Remote(_ENV))),
@@ -227,14 +227,14 @@ AGENTS: Mapping[str, Sequence[AgentFile]] = {
 }
 
 
-def planned(agent: str, command: StartCommand, *, hooks: bool = True) -> list[Plan]:
+def plan_changes(agent: str, command: StartCommand, *, hooks: bool = True) -> list[Plan]:
     """List the changes that would be written for an agent."""
     return [_plan(file, command) for file in _files(agent) if hooks or not file.hooks]
 
 
-def connected(agent: str, plans: Sequence[Plan]) -> None:
+def write_changes(agent: str, plans: Sequence[Plan]) -> None:
     """Write the files. What they were is noted first, so that a crash in between can be undone."""
-    noted = _noted(agent)
+    noted = _notes(agent)
     for plan in plans:
         if plan.changed:
             path = str(plan.path)
@@ -249,7 +249,7 @@ def connected(agent: str, plans: Sequence[Plan]) -> None:
 def disconnect(agent: str) -> list[str]:
     """Remove the entries that were written; return the restored files."""
     _files(agent)
-    noted = _noted(agent)
+    noted = _notes(agent)
     if not noted:
         raise NotFound(f"{agent} was not connected from here.")
     restored = []
@@ -277,10 +277,10 @@ def _plan(file: AgentFile, command: StartCommand) -> Plan:
             raise Conflict(f"{path} has another entry named reverie. Rename it, then connect again.")
         gap = "" if not kept else "\n" if kept.endswith("\n") else "\n\n"
         return Plan(path, before, f"{kept}{gap}{added}", added)
-    document = _parsed(path, before)
+    document = _parse(path, before)
     entries = file.change(document, command)
-    same = before is not None and _parsed(path, before) == document
-    after = before if same and before is not None else _dumped(document, before)
+    same = before is not None and _parse(path, before) == document
+    after = before if same and before is not None else _dump(document, before)
     return Plan(path, before, after, json.dumps(entries, indent=2, ensure_ascii=False))
 
 
@@ -300,7 +300,7 @@ def _without(path: Path, text: str) -> str:
     """The text of a file that was changed since, without Reverie's entries."""
     if path.suffix == ".toml":
         return _without_block(text)
-    document = _parsed(path, text)
+    document = _parse(path, text)
     for key in ("mcpServers", "servers"):
         if isinstance(document.get(key), dict):
             document[key].pop(NAME, None)
@@ -311,10 +311,10 @@ def _without(path: Path, text: str) -> str:
                 hooks[event] = [row for row in hooks[event] if not _ours(row)]
                 if not hooks[event]:
                     del hooks[event]
-    return _dumped(document, text)
+    return _dump(document, text)
 
 
-def _parsed(path: Path, text: str | None) -> dict[str, Any]:
+def _parse(path: Path, text: str | None) -> dict[str, Any]:
     try:
         document = json.loads(text) if text and text.strip() else {}
     except ValueError:
@@ -324,7 +324,7 @@ def _parsed(path: Path, text: str | None) -> dict[str, Any]:
     return document
 
 
-def _dumped(document: Mapping[str, Any], before: str | None) -> str:
+def _dump(document: Mapping[str, Any], before: str | None) -> str:
     if before and before.strip():
         return rewritten(before, document)
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
@@ -340,7 +340,7 @@ def _record(agent: str) -> Path:
     return _applications("reverie", "connect", f"{agent}.json")()
 
 
-def _noted(agent: str) -> dict[str, Any]:
+def _notes(agent: str) -> dict[str, Any]:
     text = _read(_record(agent))
     return dict(json.loads(text)) if text else {}
 

@@ -34,11 +34,11 @@ def install(
     with at.session(create=True, text=False) as opened:
         agents = _agents(opened)
         made = agents.install_for_all(document) if host_scope else agents.install(opened.actor, document)
-        shown = [_document(opened, agent) for agent in made]
+        rows = [_document(opened, agent) for agent in made]
     if at.json:
-        print_json({"items": shown})
+        print_json({"items": rows})
         return
-    for item in shown:
+    for item in rows:
         say(f"installed {item['agentId']}{_lacks(item)}")
 
 
@@ -64,10 +64,7 @@ def list_agents(at: At = HERE) -> None:
 
 
 @app.command("show")
-def show(
-    agent_id: Id,
-    at: At = HERE,
-) -> None:
+def show(agent_id: Id, at: At = HERE) -> None:
     """Show one agent as the inventory does.
 
     \b
@@ -83,11 +80,7 @@ def show(
 
 
 @app.command("remove")
-def remove(
-    agent_id: Id,
-    host_scope: HostScope = False,
-    at: At = HERE,
-) -> None:
+def remove(agent_id: Id, host_scope: HostScope = False, at: At = HERE) -> None:
     """Remove an agent.
 
     \b
@@ -99,10 +92,7 @@ def remove(
             _agents(opened).remove_for_all(agent_id)
         else:
             _agents(opened).remove(opened.actor, agent_id)
-    if at.json:
-        print_json({"id": agent_id})
-        return
-    say(f"removed {agent_id}")
+    at.answer({"id": agent_id}, f"removed {agent_id}")
 
 
 def _agents(opened: CommandSession) -> Agents:

@@ -24,10 +24,7 @@ _FIXED = 6 + 19 + 12 + 4 * 2
 
 
 @app.command("verify")
-def verify(
-    all_tenants: AllTenants = False,
-    at: At = HERE,
-) -> None:
+def verify(all_tenants: AllTenants = False, at: At = HERE) -> None:
     """Prove the log: no gap, every hash fits, and every stored text is the one that was written.
 
     Exits 1 and names the first broken link when something is wrong.
@@ -43,8 +40,8 @@ def verify(
             with progress(f"verifying {name}") as report:
                 verdicts[name] = opened.host.audit.verify(opened.acting_for(name), progress=report)
     if at.json:
-        shown = [{"tenant": name, **_fields(verdict)} for name, verdict in verdicts.items()]
-        print_json({"items": shown} if all_tenants else shown[0])
+        rows = [{"tenant": name, **_fields(verdict)} for name, verdict in verdicts.items()]
+        print_json({"items": rows} if all_tenants else rows[0])
     else:
         for name, verdict in verdicts.items():
             if verdict.ok:

@@ -136,7 +136,7 @@ def migrate_store(
     from reverie.core.errors import Invalid
     from reverie.ops.move import carry_files, check_files, move
 
-    source, target = _named("SOURCE", source_url), _named("TARGET", target_url)
+    source, target = _settings_of("SOURCE", source_url), _settings_of("TARGET", target_url)
     if source.database == target.database or ":memory:" in (source.database, target.database):
         raise Invalid("Name two different databases, neither of them in memory.")
     check_files(source, target)
@@ -191,7 +191,7 @@ def _print(found: dict[str, Any], json: bool, line: str) -> None:
         say(line)
 
 
-def _named(argument: str, url: str) -> Settings:
+def _settings_of(argument: str, url: str) -> Settings:
     """The settings of a store that the command line names. Raises Invalid with the name of the argument."""
     from reverie.core.errors import Invalid
     from reverie.settings import Settings

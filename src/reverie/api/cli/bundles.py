@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from reverie.api.cli.command import Option
 from reverie.api.cli.session import HERE, AnyRef, At, CommandSession
-from reverie.api.cli.terminal import print_json, progress, say
+from reverie.api.cli.terminal import progress
 
 if TYPE_CHECKING:
     from reverie.core.entry import Entry
@@ -79,10 +79,7 @@ def export(
         sink.flush()
     if output is None:
         return
-    if at.json:
-        print_json({"file": str(output), "lines": lines, "bytes": output.stat().st_size})
-        return
-    say(f"wrote {lines} lines to {output}")
+    at.answer({"file": str(output), "lines": lines, "bytes": output.stat().st_size}, f"wrote {lines} lines to {output}")
 
 
 def _page(opened: CommandSession, ref: str, cursor: str | None) -> Page[Entry]:
@@ -123,7 +120,7 @@ def _export_pages(output: Path, ref: str | None, at: At) -> None:
         partial.replace(output)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    print_json({"folder": str(output), "files": written}) if at.json else say(f"wrote {written} files to {output}")
+    at.answer({"folder": str(output), "files": written}, f"wrote {written} files to {output}")
 
 
 @contextmanager

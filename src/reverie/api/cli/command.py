@@ -202,13 +202,8 @@ class Command:
             if word in HELP:
                 return None
             name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
-            # Commands that open the data itself have no --url; say why, instead of "no such option".
-            if name == "--url" and "--data" in flags and name not in flags:
-                raise UsageError(
-                    "This works on the data itself: run it on the host's machine, without --url", self.path
-                )
             if name not in flags:
-                raise UsageError(f"There is no option {name} here{near(name, flags)}", self.path)
+                raise self._unknown(name, flags)
             parameter, meaning = flags[name]
             if parameter.flag:
                 if equals and word.startswith("--"):
@@ -227,13 +222,22 @@ class Command:
             else:
                 values[parameter.name] = converted
         self._place(places, values)
+        self._complete(values)
+        return values
+
+    def _complete(self, values: dict[str, Any]) -> None:
+        """Add the defaults of what was not given. Raises UsageError for a parameter that has none."""
         for parameter in self.parameters:
             if parameter.name not in values:
                 if parameter.required:
                     missing = parameter.on[-1] if parameter.on else parameter.metavar
                     raise UsageError(f"{missing} is missing: {self.usage}", self.path)
                 values[parameter.name] = list(parameter.default) if parameter.many else parameter.default
-        return values
+
+    def _unknown(self, name: str, flags: dict[str, Any]) -> UsageError:
+        if name == "--url" and "--data" in flags:  # a command that opens the data itself has none
+            return UsageError("This works on the data itself: run it on the host's machine, without --url", self.path)
+        return UsageError(f"There is no option {name} here{near(name, flags)}", self.path)
 
     def _place(self, words: list[str], values: dict[str, Any]) -> None:
         for parameter in self.arguments:

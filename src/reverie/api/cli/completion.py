@@ -41,7 +41,7 @@ def completion(
 def lines() -> Iterator[tuple[str, str, Command]]:
     """Every command: its first word, its second (or nothing), and itself."""
     from reverie.api.cli.catalog import COMMANDS
-    from reverie.api.cli.main import find, made
+    from reverie.api.cli.main import command_of, find
 
     for name in COMMANDS:
         found = find(name)
@@ -49,7 +49,7 @@ def lines() -> Iterator[tuple[str, str, Command]]:
             yield name, "", found
         else:
             for second, function in found.functions.items():
-                yield name, second, made(f"reverie {name} {second}", function)
+                yield name, second, command_of(f"reverie {name} {second}", function)
 
 
 def _options(command: Command) -> list[str]:
@@ -111,7 +111,7 @@ def _zsh() -> str:
 
 
 def _fish() -> str:
-    def quoted(text: str) -> str:
+    def quote(text: str) -> str:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
     made: list[str] = []
@@ -122,17 +122,17 @@ def _fish() -> str:
         summary = next(group[first][1] for group in CATALOG.values() if first in group)
         if first not in seen:
             seen.add(first)
-            made.append(f"complete -c reverie -n __fish_use_subcommand -a {first} -d {quoted(summary)}")
+            made.append(f"complete -c reverie -n __fish_use_subcommand -a {first} -d {quote(summary)}")
         within = f"__fish_seen_subcommand_from {first}"
         if second:
-            made.append(f"complete -c reverie -f -n {quoted(within)} -a {second} -d {quoted(command.summary)}")
+            made.append(f"complete -c reverie -f -n {quote(within)} -a {second} -d {quote(command.summary)}")
             within += f"; and __fish_seen_subcommand_from {second}"
         for option in command.options:
             for flag in (*option.on, *option.off):
                 if flag.startswith("--"):
                     value = "" if option.flag else " -r"
-                    about = quoted(option.declared.help)
-                    made.append(f"complete -c reverie -n {quoted(within)} -l {flag[2:]}{value} -d {about}")
+                    about = quote(option.declared.help)
+                    made.append(f"complete -c reverie -n {quote(within)} -l {flag[2:]}{value} -d {about}")
     return "\n".join(made) + "\n"
 
 

@@ -34,11 +34,11 @@ def connect(
     """
     from pathlib import Path
 
-    from reverie.api.cli.agent_files import AGENTS, StartCommand, connected, disconnect, planned
+    from reverie.api.cli.agent_files import AGENTS, StartCommand, disconnect, plan_changes, write_changes
     from reverie.core.errors import Invalid
 
     if not agent:
-        print_json({"items": sorted(AGENTS)}) if at.json else say("\n".join(sorted(AGENTS)))
+        at.answer({"items": sorted(AGENTS)}, "\n".join(sorted(AGENTS)))
         note("These agents can be connected: reverie connect AGENT")
         return
     if at.database_url:
@@ -52,15 +52,15 @@ def connect(
     places = {"--tenant": at.tenant, "--data": data and str(Path(data).absolute()), "--url": url}
     options = [part for option, value in places.items() if value for part in (option, value)]
     if url:
-        from reverie.client.connection import checked
+        from reverie.client.connection import check_url
 
-        checked(url)  # says what is wrong with it
+        check_url(url)  # says what is wrong with it
     command = StartCommand(_program(), tuple(options))
     if undo:
         restored = disconnect(agent)
-        print_json({"restored": restored}) if at.json else say("\n".join(f"restored {path}" for path in restored))
+        at.answer({"restored": restored}, "\n".join(f"restored {path}" for path in restored))
         return
-    plans = planned(agent, command, hooks=not no_hooks)
+    plans = plan_changes(agent, command, hooks=not no_hooks)
     if at.json:
         print_json([{"path": str(plan.path), "changed": plan.changed, "text": plan.after} for plan in plans])
     else:
@@ -69,7 +69,7 @@ def connect(
     if not write:
         note("Nothing was written. Run it again with --write.")
         return
-    connected(agent, plans)
+    write_changes(agent, plans)
     if url:
         note("Set REVERIE_KEY to a key of that host where the agent is started.")
     note(f"Connected. Start {agent} again. To take it back: reverie connect {agent} --undo")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from reverie.api.cli.command import Argument, Exit, Group, Option
 from reverie.api.cli.report import say_estimate, say_report, steps, tree_lines
-from reverie.api.cli.session import DEFAULT_REF, HERE, AnyRef, At, Ref, Tags, age
+from reverie.api.cli.session import DEFAULT_REF, HERE, AnyRef, At, Options, Ref, Tags, age
 from reverie.api.cli.terminal import note, one_line, print_json, print_table, say, shorten_ids
 
 if TYPE_CHECKING:
@@ -49,19 +50,50 @@ Distiller = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class PlanOptions(Options):
+    """The options that describe a dream."""
+
+    ref: Ref = DEFAULT_REF
+    budget: Budget = None
+    fit: Fit = False
+    older_than: OlderThan = None
+    kind: Kinds = field(default_factory=list)
+    tag: Tags = field(default_factory=list)
+    in_session: InSession = None
+    after: After = "cold"
+    distiller: Distiller = None
+
+    def plan(self) -> DreamPlan:
+        """The plan that the options describe."""
+        from reverie.core.dream import After as Fate
+        from reverie.core.dream import DreamPlan, Selector
+        from reverie.core.errors import Invalid
+
+        if self.after not in list(Fate):
+            raise Invalid(f"--after is one of {', '.join(Fate)}.")
+        if any(not tag.strip() for tag in self.tag):
+            raise Invalid("--tag is empty: give it a value, or leave the option out.")
+        return DreamPlan(
+            ref=self.ref,
+            selector=Selector(
+                kinds=tuple(self.kind) or None,
+                tags=tuple(self.tag),
+                session=self.in_session,
+                older_than_ms=age(self.older_than, "--older-than"),
+            ),
+            budget=self.budget,
+            distiller=self.distiller,
+            after=Fate(self.after),
+            fit=self.fit or self.budget is None,
+        )
+
+
+DEFAULTS = PlanOptions()
+
+
 @app.command("plan")
-def plan(
-    ref: Ref = DEFAULT_REF,
-    budget: Budget = None,
-    fit: Fit = False,
-    older_than: OlderThan = None,
-    kind: Kinds = [],  # noqa: B006  (copied before each call)
-    tag: Tags = [],  # noqa: B006
-    in_session: InSession = None,
-    after: After = "cold",
-    distiller: Distiller = None,
-    at: At = HERE,
-) -> None:
+def plan(options: PlanOptions = DEFAULTS, at: At = HERE) -> None:
     """Show what a dream would do, and touch nothing.
 
     \b
@@ -70,30 +102,19 @@ def plan(
     """
     from reverie.api.views import estimate_document
 
-    wanted = _plan(ref, budget, fit, older_than, kind, tag, in_session, after, distiller)
+    wanted = options.plan()
     with at.session() as opened:
         estimate = opened.host.dreams.plan(opened.actor, wanted)
         if not estimate.sources:
-            opened.check_ref(ref)
+            opened.check_ref(options.ref)
     if at.json:
         print_json(estimate_document(estimate))
     else:
-        say_estimate(estimate, _command(wanted, older_than, at))
+        say_estimate(estimate, _command(wanted, options.older_than, at))
 
 
 @app.command("run")
-def run(
-    ref: Ref = DEFAULT_REF,
-    budget: Budget = None,
-    fit: Fit = False,
-    older_than: OlderThan = None,
-    kind: Kinds = [],  # noqa: B006  (copied before each call)
-    tag: Tags = [],  # noqa: B006
-    in_session: InSession = None,
-    after: After = "cold",
-    distiller: Distiller = None,
-    at: At = HERE,
-) -> None:
+def run(options: PlanOptions = DEFAULTS, at: At = HERE) -> None:
     """Run a dream, all or nothing, and show its report.
 
     Pinned and held entries stay as they are. When there is nothing to do, it says so and exits 0.
@@ -106,15 +127,15 @@ def run(
     from reverie.api.views import nothing_document, report_document
     from reverie.core.dream import Nothing
 
-    wanted = _plan(ref, budget, fit, older_than, kind, tag, in_session, after, distiller)
+    wanted = options.plan()
     with at.session() as opened, steps() as progress:
         made = opened.host.dreams.attempt(opened.actor, wanted, progress=progress)
         if isinstance(made, Nothing):
-            opened.check_ref(ref)
+            opened.check_ref(options.ref)
     if at.json:
         print_json(nothing_document(made) if isinstance(made, Nothing) else report_document(made))
     elif isinstance(made, Nothing):
-        say(f"{made.sentence} Why: reverie dream plan --ref {ref}")
+        say(f"{made.sentence} Why: reverie dream plan --ref {options.ref}")
     else:
         say_report(made)
 
@@ -157,11 +178,7 @@ def list_dreams(
 
 
 @app.command("show")
-def show(
-    dream_id: Id,
-    ref: AnyRef = None,
-    at: At = HERE,
-) -> None:
+def show(dream_id: Id, ref: AnyRef = None, at: At = HERE) -> None:
     """Show the report of a dream, and its text while it is readable.
 
     \b
@@ -189,11 +206,7 @@ def show(
 
 
 @app.command("diff")
-def diff(
-    dream_id: Id,
-    ref: AnyRef = None,
-    at: At = HERE,
-) -> None:
+def diff(dream_id: Id, ref: AnyRef = None, at: At = HERE) -> None:
     """Show what became of every entry a dream took, and what was cut of those it shortened.
 
     \b
@@ -227,11 +240,7 @@ def diff(
 
 
 @app.command("undo")
-def undo(
-    dream_id: Id,
-    ref: AnyRef = None,
-    at: At = HERE,
-) -> None:
+def undo(dream_id: Id, ref: AnyRef = None, at: At = HERE) -> None:
     """Take a dream back: its sources are readable again exactly as they were.
 
     Possible while the sources are in cold storage.
@@ -244,10 +253,7 @@ def undo(
 
     with at.session() as opened:
         report = opened.host.lineage.undo(opened.actor, opened.dream_id(dream_id, ref), ref=ref)
-    if at.json:
-        print_json(report_document(report))
-        return
-    say(f"undone: {len(report.sources)} entries of {report.ref} are back")
+    at.answer(report_document(report), f"undone: {len(report.sources)} entries of {report.ref} are back")
 
 
 @app.command("why")
@@ -279,11 +285,7 @@ def why(
 
 
 @app.command("verify")
-def verify(
-    dream_id: Id,
-    ref: AnyRef = None,
-    at: At = HERE,
-) -> None:
+def verify(dream_id: Id, ref: AnyRef = None, at: At = HERE) -> None:
     """Dream again from the same sources and compare bytes. Changes nothing; exits 1 when they differ.
 
     \b
@@ -305,10 +307,7 @@ def verify(
 
 
 @app.command("index")
-def index(
-    ref: AnyRef = None,
-    at: At = HERE,
-) -> None:
+def index(ref: AnyRef = None, at: At = HERE) -> None:
     """Show the memory index: what the next session loads at its start.
 
     \b
@@ -324,8 +323,7 @@ def index(
 
 @app.command("archive")
 def archive(
-    checksum: Annotated[str, Argument(metavar="SHA256", help="The checksum, as the report shows it.")],
-    at: At = HERE,
+    checksum: Annotated[str, Argument(metavar="SHA256", help="The checksum, as the report shows it.")], at: At = HERE
 ) -> None:
     """Write the archive of a dream to stdout, byte for byte: `| sha256sum` gives its name.
 
@@ -335,31 +333,6 @@ def archive(
     """
     with at.session(text=False) as opened:
         sys.stdout.buffer.write(opened.host.archives.get(opened.actor, checksum))
-
-
-def _plan(
-    ref: str,
-    budget: int | None,
-    fit: bool,
-    older_than: str | None,
-    kinds: list[str],
-    tags: list[str],
-    in_session: str | None,
-    after: str,
-    distiller: str | None,
-) -> DreamPlan:
-    from reverie.core.dream import After as Fate
-    from reverie.core.dream import DreamPlan, Selector
-    from reverie.core.errors import Invalid
-
-    if after not in list(Fate):
-        raise Invalid(f"--after is one of {', '.join(Fate)}.")
-    if any(not tag.strip() for tag in tags):
-        raise Invalid("--tag is empty: give it a value, or leave the option out.")
-    youngest = age(older_than, "--older-than")
-    selector = Selector(kinds=tuple(kinds) or None, tags=tuple(tags), session=in_session, older_than_ms=youngest)
-    fit = fit or budget is None
-    return DreamPlan(ref=ref, selector=selector, budget=budget, distiller=distiller, after=Fate(after), fit=fit)
 
 
 def _command(plan: DreamPlan, older_than: str | None, at: At) -> str:

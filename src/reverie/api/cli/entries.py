@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 from reverie.api.cli.command import Argument, Option
@@ -14,6 +15,7 @@ from reverie.api.cli.session import (
     Data,
     DatabaseUrl,
     Json,
+    Options,
     Ref,
     Subject,
     Tags,
@@ -33,6 +35,38 @@ Since = Annotated[
 Until = Annotated[
     str | None, Option("--until", metavar="TIME", help="RFC 3339, an age such as 1h, or words: yesterday.")
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilter(Options):
+    """The options of list, search and context that choose entries."""
+
+    tag: Tags = field(default_factory=list)
+    kind: KindFilter = None
+    subject: Subject = None
+    since: Since = None
+    until: Until = None
+
+    def filter(self, *, pinned: bool | None = None, archived: bool = False) -> Filter:
+        """The filter that the options describe."""
+        from reverie.core.errors import Invalid
+        from reverie.core.query import Filter
+
+        if any(not one.strip() for one in self.tag):
+            raise Invalid("--tag is empty: give it a value, or leave the option out.")
+        return Filter(
+            tags=tuple(self.tag),
+            kinds=None if self.kind is None else (self.kind,),
+            subject=self.subject,
+            since=instant(self.since, "--since"),
+            until=instant(self.until, "--until"),
+            pinned=pinned,
+            archived=archived,
+            gone=archived,
+        )
+
+
+ANY = EntryFilter()
 
 AsOf = Annotated[
     str | None, Option("--as-of", metavar="WHEN", help="As it was then: a log position, a day, a time, or words.")
@@ -73,11 +107,7 @@ def get(
 
 def list_entries(
     ref: Ref = DEFAULT_REF,
-    tag: Tags = [],  # noqa: B006  (copied before each call)
-    kind: KindFilter = None,
-    subject: Subject = None,
-    since: Since = None,
-    until: Until = None,
+    where: EntryFilter = ANY,
     pinned: Annotated[
         bool | None, Option("--pinned/--not-pinned", help="Only pinned entries, or only the others.")
     ] = None,
@@ -99,13 +129,13 @@ def list_entries(
     """
     from reverie.memory.export import entry_documents
 
-    where = make_filter(tag, kind, subject, since, until, pinned=pinned, archived=archived)
+    wanted = where.filter(pinned=pinned, archived=archived)
     found: list[Entry] = []
     with at.session(text=False) as opened:
         then = opened.position(as_of)
         while True:
             page = opened.host.reader.page(
-                opened.actor, ref, where, limit=1000 if everything else limit, cursor=cursor, as_of=then
+                opened.actor, ref, wanted, limit=1000 if everything else limit, cursor=cursor, as_of=then
             )
             found += page.items
             cursor = page.cursor
@@ -140,11 +170,7 @@ def refs(at: At = HERE) -> None:
     print_table(["ref", "entries"], found, empty="This tenant has no memories yet. Write one: reverie put TEXT")
 
 
-def tenants(
-    data: Data = None,
-    database_url: DatabaseUrl = None,
-    json: Json = False,
-) -> None:
+def tenants(data: Data = None, database_url: DatabaseUrl = None, json: Json = False) -> None:
     """List the tenants of this host, with the number of their memories.
 
     \b
@@ -178,34 +204,6 @@ def stats(at: At = HERE) -> None:
         print_json(dict(found))
         return
     print_fields(found)
-
-
-def make_filter(
-    tags: Sequence[str],
-    kind: str | None,
-    subject: str | None,
-    since: str | None,
-    until: str | None,
-    *,
-    pinned: bool | None = None,
-    archived: bool = False,
-) -> Filter:
-    """The filter that the options of list, search and context describe."""
-    from reverie.core.errors import Invalid
-    from reverie.core.query import Filter
-
-    if any(not one.strip() for one in tags):
-        raise Invalid("--tag is empty: give it a value, or leave the option out.")
-    return Filter(
-        tags=tuple(tags),
-        kinds=None if kind is None else (kind,),
-        subject=subject,
-        since=instant(since, "--since"),
-        until=instant(until, "--until"),
-        pinned=pinned,
-        archived=archived,
-        gone=archived,
-    )
 
 
 def _visible_tags(tags: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from reverie.api.cli.command import Argument, Group, Option
 from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref
-from reverie.api.cli.terminal import print_json, print_table, say, shorten_ids
+from reverie.api.cli.terminal import print_json, print_table, shorten_ids
 
 if TYPE_CHECKING:
     from reverie.core.entry import Entry
@@ -30,22 +30,14 @@ _CHANGES = {
 
 
 def _command(name: str, promise: str, done: str) -> Callable[..., None]:
-    def change(
-        entry_id: Id,
-        ref: Ref = DEFAULT_REF,
-        expected: Expected = None,
-        at: At = HERE,
-    ) -> None:
+    def change(entry_id: Id, ref: Ref = DEFAULT_REF, expected: Expected = None, at: At = HERE) -> None:
         from reverie.memory.export import entry_document
 
         with at.session(ref=ref) as opened:
             entry_id = opened.entry_id(ref, entry_id)
             verb: Callable[..., Entry] = getattr(opened.host.lifecycle, name)
             entry = verb(opened.actor, ref, entry_id, expected=expected)
-        if at.json:
-            print_json(entry_document(entry))
-            return
-        say(f"{done} {entry.id} (version {entry.version})")
+        at.answer(entry_document(entry), f"{done} {entry.id} (version {entry.version})")
 
     change.__doc__ = f"{promise}\n\n\b\nExample:\n  reverie entry {name} 01K9ZJ4V7B3M8Q2X5N6R1T0WAC --ref support-bot\n"
     return change
@@ -76,10 +68,7 @@ def erase(
     with at.session(ref=ref) as opened:
         entry_id = opened.entry_id(ref, entry_id)
         destroyed = opened.host.lifecycle.erase(opened.actor, ref, entry_id, expected=expected)
-    if at.json:
-        print_json({"id": entry_id, "ref": ref, "bytes": destroyed})
-        return
-    say(f"erased {entry_id} ({destroyed} bytes)")
+    at.answer({"id": entry_id, "ref": ref, "bytes": destroyed}, f"erased {entry_id} ({destroyed} bytes)")
 
 
 @app.command("links")

@@ -42,7 +42,7 @@ def session_start(ref: ProjectRef = None, budget: Budget = 1500, at: At = HERE) 
     """
     given = _hook_input()
     with at.session(create=True) as opened:
-        text = _known(opened, ref or project_ref(given), given, budget)
+        text = _context(opened, ref or project_ref(given), given, budget)
     event = str(given.get("hook_event_name") or "SessionStart")
     print_json(
         {"additional_context": text}
@@ -80,12 +80,12 @@ def session_end(
         places = {"--ref": ref, "--tenant": at.tenant, "--data": at.data, "--url": at.url}
         places["--database-url"] = at.database_url
         options = [part for option, value in places.items() if value for part in (option, value)]
-        _detached(["hook", "session-end", *options])
+        _detach(["hook", "session-end", *options])
     else:
         _remember(ref, at)
 
 
-def _detached(arguments: list[str]) -> None:
+def _detach(arguments: list[str]) -> None:
     """Run a command in a session of its own, with this command's standard input. It outlives the agent."""
     import subprocess
     import tempfile
@@ -127,12 +127,12 @@ def _hook_input() -> dict[str, Any]:
     return document
 
 
-def _known(opened: CommandSession, ref: str, given: Mapping[str, Any], budget: int) -> str:
-    asked = (
+def _context(opened: CommandSession, ref: str, given: Mapping[str, Any], budget: int) -> str:
+    prompt = (
         str(given.get("prompt") or "")
         or "decisions, preferences, conventions, corrections and open tasks of this project"
     )
-    packed = opened.host.search.context(opened.actor, ref, asked[:4096], budget=budget)
+    packed = opened.host.search.context(opened.actor, ref, prompt[:4096], budget=budget)
     newest = opened.host.reader.page(opened.actor, ref, limit=_NEWEST).items
     if not newest:
         return "Reverie has no memory of this project yet."
@@ -151,9 +151,9 @@ def _remember(ref: str | None, at: At) -> None:
         str(given.get("session_id") or given.get("conversation_id") or "")[:256],
     )
     with at.session(create=True) as opened:
-        stored = _stored(opened, target, session)
+        stored = _stored_ids(opened, target, session)
         fresh = []
-        for line, role, text in said(str(given.get("transcript_path") or "")):
+        for line, role, text in messages(str(given.get("transcript_path") or "")):
             if line not in stored:
                 source = Source(actor="" if role == "user" else role, role=role, session=session or None)
                 fresh.append(Draft(text, kind="message", id=line, source=source))
@@ -172,7 +172,7 @@ def _remember(ref: str | None, at: At) -> None:
         print_json({"remembered": kept, "ref": target})
 
 
-def _stored(opened: CommandSession, ref: str, session: str) -> set[str]:
+def _stored_ids(opened: CommandSession, ref: str, session: str) -> set[str]:
     from reverie.core.query import Filter, each
 
     if not session:
@@ -181,7 +181,7 @@ def _stored(opened: CommandSession, ref: str, session: str) -> set[str]:
     return {entry.id for entry in each(lambda cursor: read(opened.actor, ref, where, limit=1000, cursor=cursor))}
 
 
-def said(path: str) -> Iterator[tuple[str, str, str]]:
+def messages(path: str) -> Iterator[tuple[str, str, str]]:
     """Yield (id, role, text) of messages of user and assistant in a transcript of JSON lines. Tools are left out."""
     import hashlib
     from pathlib import Path

@@ -15,7 +15,7 @@ from reverie.api.cli.session import HERE, At, CommandSession
 from reverie.api.cli.terminal import counts, many, note, print_json, progress, say
 
 if TYPE_CHECKING:
-    from reverie.importers.run import SourceSummary, Stored
+    from reverie.importers.run import ImportResult, SourceSummary
 
 BUNDLE = "bundle"
 
@@ -50,7 +50,7 @@ def import_memory(
         raise Invalid("Write: reverie import [FORMAT] PATH, or reverie import undo ID.")
     with ExitStack() as stack:
         path = stack.enter_context(_file(words[-1]))
-        name = words[0] if len(words) == 2 else _recognised(path)
+        name = words[0] if len(words) == 2 else _recognise(path)
         if name == BUNDLE:
             _bundle(path, ref, at, check=check or dry_run)
             return
@@ -63,7 +63,7 @@ def _records(path: Path, name: str, ref: str | None, at: At, *, dry_run: bool, y
     from reverie.importers.run import Importer
 
     with ExitStack() as stack:
-        opened = stack.enter_context(_opened(at, dry_run))
+        opened = stack.enter_context(_open(at, dry_run))
         importer = Importer(opened.host, opened.actor, path, format=name, ref=ref)
         with progress("reading") as report:
             look = importer.look(progress=report)
@@ -86,7 +86,7 @@ def _records(path: Path, name: str, ref: str | None, at: At, *, dry_run: bool, y
 
 
 @contextmanager
-def _opened(at: At, dry_run: bool) -> Iterator[CommandSession]:
+def _open(at: At, dry_run: bool) -> Iterator[CommandSession]:
     """The host. A dry run makes no database: where there is none yet, nothing is a duplicate."""
     from reverie.core.errors import StoreUnavailable
 
@@ -113,7 +113,7 @@ def _show(look: SourceSummary) -> None:
         say(f"left out: {count} x {reason}" + (f" (first: {first})" if first else ""))
 
 
-def _show_stored(done: Stored) -> None:
+def _show_stored(done: ImportResult) -> None:
     say(
         f"stored {many(done.entries, 'entry', 'entries')} and {many(done.links, 'link')};"
         f" {many(done.duplicates, 'duplicate')}" + (f", {done.restored} readable again" if done.restored else "")
@@ -129,13 +129,12 @@ def _undo(import_id: str, at: At) -> None:
 
     with at.session() as opened, progress("undoing") as report:
         done = undo(opened.host, opened.actor, import_id, progress=report)
-    if at.json:
-        print_json(done)
-        return
-    say(f"undone: {many(done.entries, 'entry', 'entries')} of {', '.join(done.refs)} are no longer readable")
+    at.answer(
+        done, f"undone: {many(done.entries, 'entry', 'entries')} of {', '.join(done.refs)} are no longer readable"
+    )
 
 
-def _recognised(path: Path) -> str:
+def _recognise(path: Path) -> str:
     from reverie.importers import detect
 
     if path.is_file():

@@ -32,23 +32,20 @@ def list_(
         raise Invalid(f"--status is one of {', '.join(STATUSES)}.")
     with at.session(text=False) as opened:
         names = opened.host.tenants() if all_tenants else [opened.actor.tenant]
-        found = [
+        results = [
             _document(job) for name in names for job in opened.host.jobs.all(opened.acting_for(name), status=status)
         ]
     if at.json:
-        print_json({"items": found})
+        print_json({"items": results})
         return
     columns = ["id", "name", "tenant", "status", "attempts", "error", "due_at"]
-    short = shorten_ids([job["id"] for job in found])
-    rows = [[short[job["id"]], *(job[column] for column in columns[1:])] for job in found]
+    short = shorten_ids([job["id"] for job in results])
+    rows = [[short[job["id"]], *(job[column] for column in columns[1:])] for job in results]
     print_table(columns, rows, keep=("status", "error"), empty="No pending, running or failed jobs.")
 
 
 @app.command("show")
-def show(
-    job_id: JobId,
-    at: At = HERE,
-) -> None:
+def show(job_id: JobId, at: At = HERE) -> None:
     """Show one job: its arguments, attempts and last error.
 
     \b
@@ -84,10 +81,7 @@ def add(
 
 
 @app.command("retry")
-def retry(
-    job_id: JobId,
-    at: At = HERE,
-) -> None:
+def retry(job_id: JobId, at: At = HERE) -> None:
     """Run a dead or waiting job at once.
 
     \b
@@ -96,14 +90,11 @@ def retry(
     """
     with at.session(text=False) as opened:
         found = _document(opened.host.jobs.retry(opened.actor, _one(opened, job_id)))
-    print_json(found) if at.json else say(f"{found['name']} runs again as soon as a worker is free")
+    at.answer(found, f"{found['name']} runs again as soon as a worker is free")
 
 
 @app.command("discard")
-def discard(
-    job_id: JobId,
-    at: At = HERE,
-) -> None:
+def discard(job_id: JobId, at: At = HERE) -> None:
     """Remove a job that does not run.
 
     \b
@@ -112,7 +103,7 @@ def discard(
     """
     with at.session(text=False) as opened:
         opened.host.jobs.discard(opened.actor, _one(opened, job_id))
-    print_json({"discarded": job_id}) if at.json else say("discarded")
+    at.answer({"discarded": job_id}, "discarded")
 
 
 def _one(opened: CommandSession, given: str) -> str:
@@ -124,6 +115,6 @@ def _document(job: Any) -> dict[str, Any]:
 
     from reverie.core.clock import to_iso
 
-    shown: dict[str, Any] = msgspec.to_builtins(job)
-    del shown["unique"]
-    return {**shown, "created_at": to_iso(job.created_at), "due_at": to_iso(job.due_at)}
+    document: dict[str, Any] = msgspec.to_builtins(job)
+    del document["unique"]
+    return {**document, "created_at": to_iso(job.created_at), "due_at": to_iso(job.due_at)}

@@ -66,14 +66,14 @@ def _edits(node: _Node, wanted: Any, style: tuple[str, str], depth: int) -> Iter
         kept = [at for at, name in enumerate(names) if name in wanted]
         for at in kept:
             yield from _edits(node.below[at], wanted[names[at]], style, depth + 1)
-        new = [f"{json.dumps(n, ensure_ascii=False)}: {_dumped(v, style, depth)}" for n, v in _new(names, wanted)]
+        new = [f"{json.dumps(n, ensure_ascii=False)}: {_dump(v, style, depth)}" for n, v in _new(names, wanted)]
         starts = [start for start, _ in node.keys]
     elif isinstance(node.value, list) and isinstance(wanted, list) and (rest := _tail(node.value, wanted)) is not None:
         kept, tail = rest
-        new = [_dumped(value, style, depth) for value in tail]
+        new = [_dump(value, style, depth) for value in tail]
         starts = [child.start for child in node.below]
     else:
-        yield node.start, node.end, _dumped(wanted, style, depth - 1)
+        yield node.start, node.end, _dump(wanted, style, depth - 1)
         return
     yield from _members(node, starts, kept, new, style, depth)
 
@@ -118,6 +118,6 @@ def _same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _dumped(value: Any, style: tuple[str, str], depth: int) -> str:
+def _dump(value: Any, style: tuple[str, str], depth: int) -> str:
     unit, line = style
     return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", line + unit * depth)

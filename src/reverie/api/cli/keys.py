@@ -144,8 +144,8 @@ def _print_new(made: NewKey, json: bool) -> None:
 
     expires = None if made.expires_at is None else to_iso(made.expires_at)
     if json:
-        shown = {"id": made.id, "tenant": made.tenant, "key": made.key, "rights": list(made.rights)}
-        print_json({**shown, "authority": made.authority, "scopes": list(made.scopes), "expires_at": expires})
+        document = {"id": made.id, "tenant": made.tenant, "key": made.key, "rights": list(made.rights)}
+        print_json({**document, "authority": made.authority, "scopes": list(made.scopes), "expires_at": expires})
         return
     say(made.key)
     until = f", until {expires}" if expires else ""

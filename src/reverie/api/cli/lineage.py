@@ -39,11 +39,7 @@ def why(
         note("These are original words: it was made from nothing else.")
 
 
-def derived(
-    entry_id: Id,
-    ref: Ref = DEFAULT_REF,
-    at: At = HERE,
-) -> None:
+def derived(entry_id: Id, ref: Ref = DEFAULT_REF, at: At = HERE) -> None:
     """List everything that was made from an entry, directly or through others.
 
     \b
@@ -62,10 +58,7 @@ def derived(
         note("Nothing was made from it.")
 
 
-def consolidate(
-    ref: Ref = DEFAULT_REF,
-    at: At = HERE,
-) -> None:
+def consolidate(ref: Ref = DEFAULT_REF, at: At = HERE) -> None:
     """Merge duplicates and supersede outdated statements. A second pass changes nothing.
 
     \b

@@ -39,11 +39,11 @@ def find(name: str) -> Command | Group:
     """The command or group of this name: the only one that is imported."""
     module, _, attribute = COMMANDS[name].partition(":")
     found = getattr(import_module(f"reverie.api.cli.{module}"), attribute)
-    return found if isinstance(found, Group) else made(f"reverie {name}", found)
+    return found if isinstance(found, Group) else command_of(f"reverie {name}", found)
 
 
-def made(path: str, function: object) -> Command:
-    """A function as a command, with the options that replace its parameter `at`."""
+def command_of(path: str, function: object) -> Command:
+    """A function as a command, with its groups of options spread out."""
     from reverie.api.cli.session import expand
 
     return Command(path, expand(function))  # type: ignore[arg-type]
@@ -69,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 1
     except BrokenPipeError:
-        return _reader_left()
+        return _close_output()
     except Abort:
         return _fail("Stopped; nothing was changed.", "not_confirmed", json=json)
     except UsageError as fault:
@@ -104,7 +104,7 @@ def _dispatch(arguments: list[str]) -> int:
         raise UsageError(f"{words[0]} comes after a command: {path} COMMAND {words[0]}", path)
     if words[0] not in found.functions:
         raise UsageError(f"There is no command {path} {words[0]}{near(words[0], found.functions)}", path)
-    made(f"{path} {words[0]}", found.functions[words[0]]).run(words[1:])
+    command_of(f"{path} {words[0]}", found.functions[words[0]]).run(words[1:])
     return 0
 
 
@@ -145,11 +145,11 @@ def _fail(
             sys.stderr.write(f"reverie: {one_line(message)}\n")
         sys.stderr.flush()
     except BrokenPipeError:
-        return _reader_left()
+        return _close_output()
     return code
 
 
-def _reader_left() -> int:
+def _close_output() -> int:
     """The reader of our output closed it (`reverie list | head -1`): end quietly."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):

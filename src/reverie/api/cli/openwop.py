@@ -21,8 +21,7 @@ SECONDS = 15.0
 
 @app.command("profile")
 def profile(
-    url: Annotated[str, Argument(metavar="URL", help="The host, or its discovery document.")],
-    json: Json = False,
+    url: Annotated[str, Argument(metavar="URL", help="The host, or its discovery document.")], json: Json = False
 ) -> None:
     """Show the eight memory dimensions and the profiles of a host, each with its reason.
 

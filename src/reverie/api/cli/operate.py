@@ -145,10 +145,7 @@ def upgrade(
         note(f"{len(waiting)} steps wait. When no process of an older release runs: reverie upgrade --finish")
 
 
-def sweep(
-    all_tenants: AllTenants = False,
-    at: At = HERE,
-) -> None:
+def sweep(all_tenants: AllTenants = False, at: At = HERE) -> None:
     """Destroy expired data, and data past its retention.
 
     A running server does this by itself.
@@ -162,10 +159,9 @@ def sweep(
         for name in opened.host.tenants() if all_tenants else [opened.actor.tenant]:
             actor = opened.acting_for(name)
             swept[name] = opened.host.lifecycle.sweep(actor)
-    if at.json:
-        print_json({"swept": sum(swept.values()), "tenants": swept})
-        return
-    say(f"swept {many(sum(swept.values()), 'entry', 'entries')}")
+    at.answer(
+        {"swept": sum(swept.values()), "tenants": swept}, f"swept {many(sum(swept.values()), 'entry', 'entries')}"
+    )
 
 
 def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = False) -> None:

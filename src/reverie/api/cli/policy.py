@@ -108,13 +108,13 @@ def _with_unit(name: str, value: Any) -> str:
     if not isinstance(value, int):
         return str(value)
     if name.endswith("_ms"):
-        return _counted(value, _TIMES, "ms")
+        return _in_unit(value, _TIMES, "ms")
     if name.endswith("_bytes"):
-        return _counted(value, _SIZES, "bytes")
+        return _in_unit(value, _SIZES, "bytes")
     return f"{value:,} {_UNITS[name]}" if name in _UNITS else f"{value:,}"
 
 
-def _counted(value: int, units: dict[str, int], least: str) -> str:
+def _in_unit(value: int, units: dict[str, int], least: str) -> str:
     """In the largest unit that leaves no rest."""
     for unit, size in units.items():
         if value and value % size == 0:

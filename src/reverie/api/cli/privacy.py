@@ -38,7 +38,7 @@ def forget(
         found = forget.forget(opened.actor, subject, ref=ref, mentions=mentions, preview=True)
         if not preview and (found.forgotten or found.derived or found.archives):
             if not yes:
-                note(_counted(found))
+                note(_summary(found))
                 confirm("Destroy them for good?", at.json)
             found = forget.forget(opened.actor, subject, ref=ref, mentions=mentions)
         if switch_wal and not preview:
@@ -46,14 +46,14 @@ def forget(
     if at.json:
         print_json(found)
     elif found.preview or not found.certificate:
-        say(_counted(found))
+        say(_summary(found))
     else:
-        _say_done(found)
+        _say_result(found)
     if wal:
         note(wal)
 
 
-def _say_done(found: Forgotten) -> None:
+def _say_result(found: Forgotten) -> None:
     where = many(found.refs, "memory", "memories")
     say(f"forgot {many(found.forgotten, 'entry', 'entries')} ({many(found.bytes, 'byte')}) in {where}")
     if set(found.ways) - {"subject"}:
@@ -119,8 +119,8 @@ def scan(
     if at.json:
         import msgspec
 
-        shown = [{"tenant": name, **msgspec.to_builtins(report)} for name, report in reports.items()]
-        print_json({"items": shown} if all_tenants else shown[0])
+        rows = [{"tenant": name, **msgspec.to_builtins(report)} for name, report in reports.items()]
+        print_json({"items": rows} if all_tenants else rows[0])
         return
     for name, report in reports.items():
         verb = "would be redacted" if dry_run else "redacted"
@@ -140,7 +140,7 @@ def confirm(question: str, json: bool) -> None:
         raise Abort
 
 
-def _counted(found: Forgotten) -> str:
+def _summary(found: Forgotten) -> str:
     if not found.forgotten and not found.derived and not found.archives:
         if not found.mentioned:
             return "No entry is labelled with this subject, and none mentions it."

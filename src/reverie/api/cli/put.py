@@ -184,7 +184,7 @@ def _attributes(pairs: Sequence[str]) -> dict[str, Any]:
 
     from reverie.core.errors import Invalid
 
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         plain = not name.endswith(":")
@@ -192,10 +192,10 @@ def _attributes(pairs: Sequence[str]) -> dict[str, Any]:
         if not equals or not name:
             raise Invalid("--attribute is NAME=TEXT, or NAME:=JSON.")
         try:
-            found[name] = value if plain else orjson.loads(value)
+            results[name] = value if plain else orjson.loads(value)
         except orjson.JSONDecodeError:
             raise Invalid(f"--attribute {name}: what follows := is not JSON.") from None
-    return found
+    return results
 
 
 def _content(text: str | None, file: Path | None, *, edit: bool) -> str:
@@ -210,12 +210,12 @@ def _content(text: str | None, file: Path | None, *, edit: bool) -> str:
         return text
     if file is not None:
         with file.open("rb") as opened:
-            return _decoded(opened, str(file))
+            return _decode(opened, str(file))
     if edit or (text is None and sys.stdin.isatty() and _editor()):
-        return _edited()
+        return _edit()
     if sys.stdin.isatty():
         raise Invalid("Give the text as an argument, pipe it in (echo 'text' | reverie put), or set EDITOR.")
-    piped = _decoded(sys.stdin.buffer, "Stdin")
+    piped = _decode(sys.stdin.buffer, "Stdin")
     if not piped.strip():
         raise Invalid(
             "There is nothing to store: stdin was empty. Give the text as an argument, or use --file or --edit."
@@ -227,7 +227,7 @@ def _editor() -> str:
     return os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
 
 
-def _edited() -> str:
+def _edit() -> str:
     """Open an editor and return the text. The file is private, and removed afterwards."""
     import shlex
     import subprocess
@@ -246,13 +246,13 @@ def _edited() -> str:
         if left != 0:
             raise Invalid(f"The editor ended with {left}; nothing was stored.")
         with path.open("rb") as opened:
-            written = _decoded(opened, "The text")
+            written = _decode(opened, "The text")
     if not written.strip():
         raise Abort
     return written
 
 
-def _decoded(source: BinaryIO, name: str) -> str:
+def _decode(source: BinaryIO, name: str) -> str:
     from reverie.core.errors import Invalid, TooLarge
 
     raw = source.read(MAX_TEXT + 1)

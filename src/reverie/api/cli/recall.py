@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 from reverie.api.cli.command import Argument, Option
-from reverie.api.cli.entries import KindFilter, Since, Until, make_filter
-from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref, Subject, Tags
+from reverie.api.cli.entries import ANY, EntryFilter
+from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref
 from reverie.api.cli.terminal import many, neutral, note, print_json, print_table, say, shorten_ids
 
 if TYPE_CHECKING:
@@ -46,11 +46,7 @@ def search(
     deep: Annotated[
         Deep, Option(help="Search the sources of dreams: only when nothing else answers well, never, or always.")
     ] = Deep.auto,
-    tag: Tags = [],  # noqa: B006  (copied before each call)
-    kind: KindFilter = None,
-    subject: Subject = None,
-    since: Since = None,
-    until: Until = None,
+    where: EntryFilter = ANY,
     at: At = HERE,
 ) -> None:
     """Find the entries that best answer a query.
@@ -62,13 +58,12 @@ def search(
     """
     from reverie.core.clock import local_zone
 
-    where = make_filter(tag, kind, subject, since, until)
     with at.session(ref=ref) as opened:
         found = opened.host.search.search(
             opened.actor,
             ref,
             query,
-            where=where,
+            where=where.filter(),
             limit=limit,
             mode=mode.value,
             explain=explain,
@@ -99,11 +94,7 @@ def context(
     budget: Annotated[
         int, Option("--budget", "-b", metavar="TOKENS", help="Most tokens that the block may take.")
     ] = 2000,
-    tag: Tags = [],  # noqa: B006  (copied before each call)
-    kind: KindFilter = None,
-    subject: Subject = None,
-    since: Since = None,
-    until: Until = None,
+    where: EntryFilter = ANY,
     at: At = HERE,
 ) -> None:
     """Pack the best entries for a purpose into a token budget.
@@ -114,9 +105,8 @@ def context(
     Example:
       reverie context "answer the customer's complaint" --budget 500 --ref support-bot
     """
-    where = make_filter(tag, kind, subject, since, until)
     with at.session() as opened:
-        packed = opened.host.search.context(opened.actor, ref, purpose, budget=budget, where=where)
+        packed = opened.host.search.context(opened.actor, ref, purpose, budget=budget, where=where.filter())
         if not packed.included:
             opened.check_ref(ref)
     if at.json:
@@ -182,8 +172,8 @@ def _print_explanation(why: Explanation) -> None:
         say(f"{hit.rank}. {short[hit.id]}: {'; '.join(hit.why) or 'nothing speaks for it'}")
     say("")
     signals = sorted({name for hit in shown for name, value in hit.signals.items() if value})
-    rows = [_explained(hit, short[hit.id], signals) for hit in why.hits]
-    rows += [("-", *_explained(hit, short[hit.id], signals)[1:]) for hit in why.near_misses]
+    rows = [_explanation_row(hit, short[hit.id], signals) for hit in why.hits]
+    rows += [("-", *_explanation_row(hit, short[hit.id], signals)[1:]) for hit in why.near_misses]
     columns = ["#", "id", "score", *signals, "found by", "words matched"]
     print_table(columns, rows, stretch="words matched", keep=("id", "score"), empty="No candidates.")
     if why.near_misses:
@@ -192,7 +182,7 @@ def _print_explanation(why: Explanation) -> None:
         note(f"left out {dropped.id}: {dropped.reason}")
 
 
-def _explained(hit: ScoredHit, shown_id: str, signals: list[str]) -> tuple[Any, ...]:
+def _explanation_row(hit: ScoredHit, shown_id: str, signals: list[str]) -> tuple[Any, ...]:
     values = [f"{hit.signals[name]:.3f}" if name in hit.signals else "" for name in signals]
     return hit.rank, shown_id, f"{hit.score:.3f}", *values, ", ".join(hit.found_by), ", ".join(hit.matched_terms)
 

@@ -110,6 +110,22 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
         "entry": report.output_id,
         "archive": f"sha256 {report.checksum}" + (" (an identical dream's, used again)" if report.reused else ""),
     }
+    print_fields(fields | _effects(report))
+    if report.replay is not None and (moved := list(changed_answers(report.replay))):
+        say("")
+        say("questions whose answer moved")
+        for line in moved:
+            say(line)
+    if undo and report.state == "done" and report.after != "purge":
+        say("")
+        say(f"the fate of each entry       reverie dream diff {report.id}")
+        say(f"the source of its words      reverie dream why {report.id}")
+        say(f"undo it                      reverie dream undo {report.id}")
+
+
+def _effects(report: DreamReport) -> dict[str, object]:
+    """The lines of a report that not every dream has."""
+    fields: dict[str, object] = {}
     if report.stayed:
         fields["stayed"] = (
             f"{len(report.stayed)} entries as they were: a text would not make them smaller, or has no room for them"
@@ -125,7 +141,7 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
     if report.probes:
         fields["answers"] = ", ".join(f"{kept} of {total} {name}" for name, (kept, total) in report.probes.items())
     if report.replay is not None:
-        fields["replayed"] = _replayed(report.replay)
+        fields["replayed"] = _replay_line(report.replay)
     if report.spend:
         fields["cost"] = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in report.spend.items())
     if report.superseded:
@@ -134,17 +150,7 @@ def say_report(report: DreamReport, *, undo: bool = True) -> None:
         fields["left alone"] = f"{report.changed_meanwhile} entries changed meanwhile"
     if report.left_for_later:
         fields["later"] = f"{report.left_for_later} entries are left to the next run"
-    print_fields(fields)
-    if report.replay is not None and (moved := list(changed_answers(report.replay))):
-        say("")
-        say("questions whose answer moved")
-        for line in moved:
-            say(line)
-    if undo and report.state == "done" and report.after != "purge":
-        say("")
-        say(f"the fate of each entry       reverie dream diff {report.id}")
-        say(f"the source of its words      reverie dream why {report.id}")
-        say(f"undo it                      reverie dream undo {report.id}")
+    return fields
 
 
 _OUTCOMES = {
@@ -158,11 +164,11 @@ _OUTCOMES = {
 }
 
 
-def _replayed(replay: Replay) -> str:
+def _replay_line(replay: Replay) -> str:
     counts = ", ".join(f"{count} {_OUTCOMES[name]}" for name, count in replay.outcomes.items())
-    asked = len(replay.questions)
+    number = len(replay.questions)
     skipped = f"; {replay.skipped} left out for time" if replay.skipped else ""
-    return f"{asked} recorded {'search' if asked == 1 else 'searches'}: {counts} ({replay.milliseconds} ms{skipped})"
+    return f"{number} recorded {'search' if number == 1 else 'searches'}: {counts} ({replay.milliseconds} ms{skipped})"
 
 
 def changed_answers(replay: Replay) -> Iterator[str]:
@@ -222,6 +228,6 @@ def _node(tree: Why, width: int, short: Mapping[str, str]) -> str:
     text = "(its text was destroyed)" if tree.content is None else one_line(tree.content)
     if len(text) > width:
         text = text[: width - 1] + "…"
-    said = f"{tree.actor}: " if tree.actor and tree.kind != "dream" else ""
+    speaker = f"{tree.actor}: " if tree.actor and tree.kind != "dream" else ""
     mark = f"[{tree.kind}] " if tree.kind == "dream" else ""
-    return f"{to_iso(tree.created_at)[:10]}  {short[tree.id]}  {mark}{said}{text}"
+    return f"{to_iso(tree.created_at)[:10]}  {short[tree.id]}  {mark}{speaker}{text}"

@@ -29,11 +29,11 @@ def list_schedules(at: At = HERE) -> None:
     from reverie.api.views import due_document
 
     with at.session(text=False) as opened:
-        found = [due_document(due) for due in opened.host.schedules.all(opened.actor)]
+        results = [due_document(due) for due in opened.host.schedules.all(opened.actor)]
     if at.json:
-        print_json({"items": found})
+        print_json({"items": results})
         return
-    short = shorten_ids([item["id"] for item in found])
+    short = shorten_ids([item["id"] for item in results])
     rows = [
         (
             short[item["id"]],
@@ -44,7 +44,7 @@ def list_schedules(at: At = HERE) -> None:
             _minute(item["next_at"]),
             _why(item),
         )
-        for item in found
+        for item in results
     ]
     columns = ["id", "cron", "zone", "ref", "last run", "next run", "status"]
     print_table(columns, rows, stretch="status", keep=("next run",), empty=_NONE)
@@ -96,10 +96,7 @@ def add(
 
 
 @app.command("pause")
-def pause(
-    schedule_id: Id,
-    at: At = HERE,
-) -> None:
+def pause(schedule_id: Id, at: At = HERE) -> None:
     """Pause a schedule until it is resumed.
 
     \b
@@ -110,10 +107,7 @@ def pause(
 
 
 @app.command("resume")
-def resume(
-    schedule_id: Id,
-    at: At = HERE,
-) -> None:
+def resume(schedule_id: Id, at: At = HERE) -> None:
     """Resume a paused schedule.
 
     \b
@@ -124,10 +118,7 @@ def resume(
 
 
 @app.command("run")
-def run(
-    schedule_id: Id,
-    at: At = HERE,
-) -> None:
+def run(schedule_id: Id, at: At = HERE) -> None:
     """Run a schedule now; its next tick stays as it is. Exits 1 when it failed.
 
     \b
@@ -150,10 +141,7 @@ def run(
 
 
 @app.command("remove")
-def remove(
-    schedule_id: Id,
-    at: At = HERE,
-) -> None:
+def remove(schedule_id: Id, at: At = HERE) -> None:
     """Remove a schedule.
 
     \b
@@ -163,19 +151,10 @@ def remove(
     with at.session(text=False) as opened:
         schedule_id = _one(opened, schedule_id)
         opened.host.schedules.drop(opened.actor, schedule_id)
-    if at.json:
-        print_json({"id": schedule_id})
-        return
-    say(f"removed {schedule_id}")
+    at.answer({"id": schedule_id}, f"removed {schedule_id}")
 
 
-def _save(
-    fields: dict[str, Any],
-    at: At,
-    done: str,
-    *,
-    create: bool = False,
-) -> None:
+def _save(fields: dict[str, Any], at: At, done: str, *, create: bool = False) -> None:
     from reverie.api.views import due_document
 
     with at.session(create=create, text=False) as opened:

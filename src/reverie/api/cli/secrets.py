@@ -16,10 +16,7 @@ _MAX_VALUE = 1 << 20
 
 
 @app.command("add")
-def add(
-    secret_id: Id,
-    at: At = HERE,
-) -> None:
+def add(secret_id: Id, at: At = HERE) -> None:
     """Register a secret. Its value comes from stdin or a hidden prompt, never from the command line.
 
     \b
@@ -54,10 +51,7 @@ def list_secrets(at: At = HERE) -> None:
 
 
 @app.command("remove")
-def remove(
-    secret_id: Id,
-    at: At = HERE,
-) -> None:
+def remove(secret_id: Id, at: At = HERE) -> None:
     """Remove a secret from the registry. What was redacted stays redacted.
 
     \b
@@ -66,10 +60,7 @@ def remove(
     """
     with at.session(text=False) as opened:
         seq = opened.host.rules.remove(opened.actor, secret_id)
-    if at.json:
-        print_json({"id": secret_id, "seq": seq})
-        return
-    say(f"removed {secret_id}")
+    at.answer({"id": secret_id, "seq": seq}, f"removed {secret_id}")
 
 
 def _value() -> str:

@@ -1,13 +1,14 @@
 """Common parts of the commands that touch data: their options, and how the host is opened.
 
-A command takes `at: At = HERE`. `expand` gives it the options --tenant, --data, --database-url, --url and --json in
-place of that parameter, and hands them over as one object.
+A command takes groups of options as parameters: `at: At = HERE`. `expand` gives it --tenant, --data, --database-url,
+--url and --json in place of that parameter, and hands them over as one object.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -27,8 +28,7 @@ DatabaseUrl = Annotated[
     Option("--database-url", metavar="URL", help="postgresql://... or sqlite:///PATH; else REVERIE_DATABASE_URL."),
 ]
 AnyTenant = Annotated[
-    str | None,
-    Option("--tenant", metavar="NAME", help="The tenant: `default`, or the key's own.", show_default=False),
+    str | None, Option("--tenant", metavar="NAME", help="The tenant: `default`, or the key's own.", show_default=False)
 ]
 Url = Annotated[
     str | None,
@@ -121,15 +121,27 @@ class CommandSession:
         return dataclasses.replace(self.actor, tenant=tenant)
 
 
+class Options:
+    """Base of a group of options: a dataclass whose fields are declared like the parameters of a command."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class At:
+class At(Options):
     """Target and output format of a command."""
 
-    tenant: str | None = None
-    data: str | None = None
-    database_url: str | None = None
-    url: str | None = None
-    json: bool = False
+    tenant: AnyTenant = None
+    data: Data = None
+    database_url: DatabaseUrl = None
+    url: Url = None
+    json: Json = False
+
+    def answer(self, document: Any, line: str) -> None:
+        """Print the document under --json, the line otherwise."""
+        from reverie.api.cli.terminal import print_json, say
+
+        print_json(document) if self.json else say(line)
 
     @contextmanager
     def session(self, *, create: bool = False, text: bool = True, ref: str | None = None) -> Iterator[CommandSession]:
@@ -177,28 +189,36 @@ HERE = At()
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with options in place of its parameter `at`; any other command as it is."""
+    """The command with options in place of its groups of options; a command without such a group as it is."""
     signature = inspect.signature(command, eval_str=True)
-    if "at" not in signature.parameters:
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        group = parameter.annotation
+        if not (isinstance(group, type) and issubclass(group, Options)):
+            parameters.append(parameter)
+            continue
+        hints = typing.get_type_hints(group, include_extras=True)
+        groups[name] = group, list(hints)
+        parameters += [
+            inspect.Parameter(
+                option, inspect.Parameter.KEYWORD_ONLY, default=getattr(parameter.default, option), annotation=hint
+            )
+            for option, hint in hints.items()
+        ]
+    if not groups:
         return command
-    given = [parameter for name, parameter in signature.parameters.items() if name != "at"]
-    options = {"tenant": AnyTenant, "data": Data, "database_url": DatabaseUrl, "url": Url, "json": Json}
-    kind = inspect.Parameter.KEYWORD_ONLY
-    added = [
-        inspect.Parameter(name, kind, default=getattr(HERE, name), annotation=annotation)
-        for name, annotation in options.items()
-    ]
 
     @functools.wraps(command)
-    def expanded(**values: Any) -> None:
-        at = At(**{name: values.pop(name) for name in options})
-        command(**values, at=at)
+    def run(**values: Any) -> None:
+        made = {name: group(**{one: values.pop(one) for one in options}) for name, (group, options) in groups.items()}
+        command(**values, **made)
 
-    del expanded.__wrapped__  # or its parameters would be shown
-    expanded.__signature__ = signature.replace(parameters=[*given, *added])  # type: ignore[attr-defined]
-    annotations = {parameter.name: parameter.annotation for parameter in (*given, *added)}
-    expanded.__annotations__ = {**annotations, "return": None}
-    return expanded
+    del run.__wrapped__  # or its parameters would be shown
+    ordered = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    run.__signature__ = signature.replace(parameters=ordered)  # type: ignore[attr-defined]
+    run.__annotations__ = {**{parameter.name: parameter.annotation for parameter in ordered}, "return": None}
+    return run
 
 
 class _Patience:

@@ -92,10 +92,10 @@ def print_table(
     whole = {at for at in shown if at == shown[0] or columns[at] in keep}
     _fit(widths, whole, columns.index(stretch) if stretch in columns else None)
     for line in [list(columns), *cells]:
-        parts = {at: _wrapped(line[at], widths[at]) if wrap and columns[at] == stretch else [line[at]] for at in widths}
+        parts = {at: _wrap(line[at], widths[at]) if wrap and columns[at] == stretch else [line[at]] for at in widths}
         for number in range(max(map(len, parts.values()))):
             made = [
-                _padded(parts[at][number] if number < len(parts[at]) else "", widths[at], right=numeric[at])
+                _pad(parts[at][number] if number < len(parts[at]) else "", widths[at], right=numeric[at])
                 for at in widths
             ]
             sys.stdout.write("  ".join(made).rstrip() + "\n")
@@ -146,14 +146,14 @@ def cut(text: str, width: int) -> str:
     return text + "…"
 
 
-def _padded(text: str, width: int, *, right: bool) -> str:
+def _pad(text: str, width: int, *, right: bool) -> str:
     """Pad or cut a text to exactly this many columns."""
     text = cut(text, width)
     space = " " * (width - display_width(text))
     return space + text if right else text + space
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     import textwrap
 
     return textwrap.wrap(text, max(width, 1), break_on_hyphens=False) or [""]

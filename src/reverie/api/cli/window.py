@@ -28,7 +28,7 @@ def list_windows(
 
     with at.session(text=False) as opened:
         page = opened.host.windows.all(opened.actor, limit=limit)
-    found = [
+    results = [
         {
             "scope": window.scope,
             "ref": window.ref,
@@ -40,12 +40,12 @@ def list_windows(
         for window in page.items
     ]
     if at.json:
-        print_json({"items": found, "more": page.cursor is not None})
+        print_json({"items": results, "more": page.cursor is not None})
         return
     columns = ["scope", "generation", "items", "compactions", "updated"]
     rows = [
         (item["scope"], item["generation"], item["items"], item["compaction_items"], item["updated_at"])
-        for item in found
+        for item in results
     ]
     print_table(columns, rows, stretch="scope", empty="No windows. They are made by reverie proxy and ResponsesWindow.")
     if page.cursor is not None:
@@ -53,10 +53,7 @@ def list_windows(
 
 
 @app.command("show")
-def show(
-    scope: ScopeId,
-    at: At = HERE,
-) -> None:
+def show(scope: ScopeId, at: At = HERE) -> None:
     """Show one window: its figures, the kinds and sizes of its items, its passes. Payloads: hash and length only.
 
     \b
@@ -162,10 +159,7 @@ def drop(
         raise Abort
     with at.session(text=False) as opened:
         dropped = opened.host.windows.drop(opened.actor, scope)
-    if at.json:
-        print_json({"scope": scope, "dropped": dropped})
-        return
-    say("dropped" if dropped else "There is no window of that scope.")
+    at.answer({"scope": scope, "dropped": dropped}, "dropped" if dropped else "There is no window of that scope.")
 
 
 def proxy(

@@ -14,7 +14,7 @@ def mount(app: Starlette, *, version: str) -> None:
     """Add the pages to the application. `app.state` has the host and its settings."""
     from reverie.api.console.access import Links
     from reverie.api.console.facets import Facets
-    from reverie.api.console.latency import Noted, Recent
+    from reverie.api.console.latency import Recent, TimedHost
     from reverie.api.console.page import error_page
     from reverie.api.console.routes import routes
     from reverie.api.console.running import Running
@@ -26,5 +26,5 @@ def mount(app: Starlette, *, version: str) -> None:
     app.state.console_searches, app.state.console_running = recent, Running()
     app.state.console_facets, app.state.console_sample = Facets(), None
     app.state.error_page = error_page
-    vars(host)["search"] = Noted(host.search, recent)
+    vars(host)["search"] = TimedHost(host.search, recent)
     app.router.routes.extend(routes(version))

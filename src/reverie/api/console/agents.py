@@ -24,7 +24,7 @@ _DIMENSIONS = {
 """Each dimension of OpenWOP: its title, a short one for a column, and its meaning."""
 
 
-def offered(look: Look) -> dict[str, Any]:
+def host_capabilities(look: Look) -> dict[str, Any]:
     """Return the capabilities of this host."""
     settings = look.settings
     return families(wired(look.host.parts, scheduler=settings.scheduler, workspace=settings.openwop_workspace))
@@ -32,14 +32,14 @@ def offered(look: Look) -> dict[str, Any]:
 
 def degraded(look: Look) -> list[dict[str, Any]]:
     """The agents that get less than they ask for."""
-    has, durability = offered(look), look.settings.openwop_durability
-    found = [inventory_entry(agent, has, durability=durability) for agent in look.host.use(Agents).all(look.actor)]
-    return [agent for agent in found if agent.get("degradedMemoryDimensions") or agent.get("degraded")]
+    has, durability = host_capabilities(look), look.settings.openwop_durability
+    results = [inventory_entry(agent, has, durability=durability) for agent in look.host.use(Agents).all(look.actor)]
+    return [agent for agent in results if agent.get("degradedMemoryDimensions") or agent.get("degraded")]
 
 
 def show(look: Look) -> Document:
     """Show every agent of the tenant, compared with the capabilities of this host."""
-    settings, has = look.settings, offered(look)
+    settings, has = look.settings, host_capabilities(look)
     verdicts = [_verdict(one) for one in dimensions(has)]
     return {
         "dimensions": verdicts,
@@ -64,7 +64,7 @@ def _verdict(one: CapabilityVerdict) -> dict[str, Any]:
 def install(look: Look) -> See:
     """Install a manifest for this tenant."""
     try:
-        manifest: Any = orjson.loads(look.sent("manifest"))
+        manifest: Any = orjson.loads(look.form_field("manifest"))
     except ValueError:
         raise Invalid("The manifest is not JSON.", pointer="/manifest") from None
     made = look.host.use(Agents).install(look.actor, manifest)
@@ -73,7 +73,7 @@ def install(look: Look) -> See:
 
 def remove(look: Look) -> See:
     """Remove an agent of this tenant."""
-    look.host.use(Agents).remove(look.actor, look.sent("agent"))
+    look.host.use(Agents).remove(look.actor, look.form_field("agent"))
     return See("/agents", "Removed.")
 
 

@@ -21,7 +21,7 @@ VERIFY_DAYS = 30
 
 def alerts(look: Look, reports: Sequence[DreamReport]) -> list[Alert]:
     """Everything that needs a decision or a look."""
-    found = [
+    results = [
         *_health(look),
         *_jobs(look),
         *_schedules(look),
@@ -31,7 +31,7 @@ def alerts(look: Look, reports: Sequence[DreamReport]) -> list[Alert]:
         *_agents(look),
         *_backup(look),
     ]
-    return sorted(found, key=lambda one: _ORDER.index(one["level"]))
+    return sorted(results, key=lambda one: _ORDER.index(one["level"]))
 
 
 def _alert(level: str, what: str, why: str, url: str, action: str) -> Alert:

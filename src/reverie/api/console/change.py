@@ -34,10 +34,10 @@ _FILTERS = (*(name for name in FACETS if name != "age"), "from")
 
 def show(look: Look) -> Document:
     """A page of everything that the filter of the address matches, as of the time it was first looked at."""
-    return _reached(look, look.text("ref"), _known(look.text("change")))
+    return _reach(look, look.text("ref"), _check_change(look.text("change")))
 
 
-def _reached(look: Look, ref: str, change: str, *, anew: bool = False) -> Document:
+def _reach(look: Look, ref: str, change: str, *, anew: bool = False) -> Document:
     look.actor.require(Right.WRITE)
     kept = {} if anew else {name: look.number(name, 0, least=0, most=2**53) for name in ("at", "count")}
     question = (ref, change, *(look.text(name) for name in _FILTERS))
@@ -45,7 +45,7 @@ def _reached(look: Look, ref: str, change: str, *, anew: bool = False) -> Docume
     found = look.host.bulk.reach(
         look.actor, ref, filter_of(look), position=kept.get("at") or None, limit=LIMIT, cursor=cursor
     )
-    document = _affected(look, ref, change, found.page.items)
+    document = _effects(look, ref, change, found.page.items)
     return document | {
         "count": kept.get("count") or found.count,
         "at": found.position,
@@ -58,7 +58,7 @@ def _reached(look: Look, ref: str, change: str, *, anew: bool = False) -> Docume
     }
 
 
-def _affected(look: Look, ref: str, change: str, entries: Sequence[Entry]) -> Document:
+def _effects(look: Look, ref: str, change: str, entries: Sequence[Entry]) -> Document:
     derived: set[str] = set()
     if change == "forget":
         derived = {made for entry in entries for made in look.host.lineage.derived(look.actor, ref, entry.id)}
@@ -91,32 +91,32 @@ def _address(look: Look, ref: str, change: str) -> list[tuple[str, str]]:
 def ask(look: Look) -> See | Document:
     """Show the entries that a change would affect: the chosen ones, or everything that matches the list's filter."""
     look.actor.require(Right.WRITE)
-    change, ref = _known(look.sent("change")), look.sent("ref")
-    if look.sent("reach") == "all":
+    change, ref = _check_change(look.form_field("change")), look.form_field("ref")
+    if look.form_field("reach") == "all":
         return See(f"/memories/change?{urlencode(_address(look, ref, change))}")
-    ids = list(dict.fromkeys(look.all_sent("id")))
+    ids = list(dict.fromkeys(look.form_fields("id")))
     if not 1 <= len(ids) <= MOST_CHOSEN:
         raise Invalid(f"Choose 1 to {MOST_CHOSEN} entries, or everything that matches.", pointer="/id")
     entries = [look.host.reader.get(look.actor, ref, entry_id, cold=True) for entry_id in ids]
-    return _affected(look, ref, change, entries) | {"chosen": True}
+    return _effects(look, ref, change, entries) | {"chosen": True}
 
 
 def apply(look: Look) -> See | Document:
     """Carry it out; what cannot be changed is left and counted."""
-    change, ref = _known(look.sent("change")), look.sent("ref")
-    if change == "forget" and look.sent("sure") != "1":
+    change, ref = _check_change(look.form_field("change")), look.form_field("ref")
+    if change == "forget" and look.form_field("sure") != "1":
         raise Invalid("Tick the box to confirm that this cannot be undone.", pointer="/sure")
     act = ACTS[change]
-    chosen = look.all_sent("entry")
+    chosen = look.form_fields("entry")
     if chosen:
         outcome = look.host.lifecycle.change_many(look.actor, ref, act, _versions(chosen))
     else:
-        position = whole(look.sent("at"), "at", 0, least=0, most=2**53)
-        count = whole(look.sent("count"), "count", 0, least=0)
+        position = whole(look.form_field("at"), "at", 0, least=0, most=2**53)
+        count = whole(look.form_field("count"), "count", 0, least=0)
         try:
             outcome = look.host.bulk.change(look.actor, ref, filter_of(look), act, position=position, count=count)
         except Conflict:
-            return _reached(look, ref, change, anew=True)
+            return _reach(look, ref, change, anew=True)
     return See(f"/memories?ref={segment(ref)}", _summary(change, outcome))
 
 
@@ -131,13 +131,13 @@ def _versions(chosen: Sequence[str]) -> list[tuple[str, int]]:
 def _summary(change: str, outcome: Mapping[str, int]) -> str:
     left = Counter(outcome)
     done = left.pop("done", 0)
-    said = f"{CHANGES[change][0]}: {number(done)} of {number(sum(outcome.values()))} done."
+    message = f"{CHANGES[change][0]}: {number(done)} of {number(sum(outcome.values()))} done."
     if left:
-        said += f" Left alone: {', '.join(f'{number(count)} {LEFT.get(why, why)}' for why, count in left.items())}."
-    return said
+        message += f" Left alone: {', '.join(f'{number(count)} {LEFT.get(why, why)}' for why, count in left.items())}."
+    return message
 
 
-def _known(change: str) -> str:
+def _check_change(change: str) -> str:
     if change not in CHANGES:
         raise Invalid("Choose what to do with the entries.", pointer="/change")
     return change

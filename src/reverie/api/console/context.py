@@ -38,7 +38,7 @@ def show(look: Look) -> Document:
     for budget, then in settings:
         position = _position(look, then) if then else None
         [made], hits = host.search.contexts(actor, ref, query, budgets=[budget], as_of=position)
-        document["packed"].append({**_packed(look, made), "position": position})
+        document["packed"].append({**_pack(look, made), "position": position})
         found = found or hits
     assert found is not None
     block = document["packed"][0]
@@ -51,7 +51,7 @@ def show(look: Look) -> Document:
             "text": hit.text[:300],
             "confidence": float(hit.confidence),
             "weak": hit.weak,
-            "included": _included(hit, block),
+            "included": _is_included(hit, block),
             "signals": parts,
             "bar": _bar(parts, shades, best),
         }
@@ -83,14 +83,14 @@ def _position(look: Look, then: str) -> int:
     return look.host.history.position(look.actor, when(then, now, zone=zone, end=True, pointer="/as_of") - 1)
 
 
-def _included(hit: Hit, block: dict[str, Any]) -> bool:
+def _is_included(hit: Hit, block: dict[str, Any]) -> bool:
     """Whether this passage is in the block: of a dream only some lines may be."""
     if hit.weak or hit.entry.id not in block["included"]:
         return False
     return hit.entry.kind != "dream" or hit.text[:60] in block["text"]
 
 
-def _packed(look: Look, context: Context) -> dict[str, Any]:
+def _pack(look: Look, context: Context) -> dict[str, Any]:
     """A block with the tokens of each of its lines, and the ruler drawn from them."""
     tokens = look.host.parts.tokens
     lines = [{"text": line, "tokens": tokens.count(line + "\n") if tokens else 0} for line in context.text.split("\n")]
@@ -116,9 +116,9 @@ def _ruler(counts: list[int], context: Context) -> Markup:
         shade = "a" if number % 2 else "b"
         pieces.append(_RECT.format(shade, at, max(width - 1, 0.5), 10))
         at += width
-    said = f"{context.tokens} of {context.budget} tokens used"
+    message = f"{context.tokens} of {context.budget} tokens used"
     head = Markup('<svg class="strip" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="{}">')
-    return Markup("").join([head.format(said), *pieces, Markup("</svg>")])
+    return Markup("").join([head.format(message), *pieces, Markup("</svg>")])
 
 
 def _total(signals: dict[str, float]) -> float:

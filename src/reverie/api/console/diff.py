@@ -21,14 +21,14 @@ def before(text: str, after: Sequence[str]) -> Markup:
     """A source, with the words marked that none of the lines made from it has."""
     kept = {word.casefold() for line in after for word in _WORD.findall(visible(line))}
     pieces = _WORD.findall(visible(text))
-    return _marked(pieces, [_is_word(word) and word.casefold() not in kept for word in pieces], "del")
+    return _mark(pieces, [_is_word(word) and word.casefold() not in kept for word in pieces], "del")
 
 
 def without(text: str, cut: Sequence[str]) -> Markup:
     """A text with the words marked that were cut from it."""
     gone = {piece.casefold() for word in cut for piece in _WORD.findall(visible(word))}
     pieces = _WORD.findall(visible(text))
-    return _marked(pieces, [word.casefold() in gone and not word.isspace() for word in pieces], "del")
+    return _mark(pieces, [word.casefold() in gone and not word.isspace() for word in pieces], "del")
 
 
 def after(line: str, sources: Sequence[str]) -> Markup:
@@ -37,7 +37,7 @@ def after(line: str, sources: Sequence[str]) -> Markup:
     shown = visible(line)
     speaker = _SPEAKER.match(shown)
     pieces = _WORD.findall(shown[speaker.end() :] if speaker else shown)
-    marked = _marked(pieces, [_is_word(word) and word.casefold() not in said for word in pieces], "ins")
+    marked = _mark(pieces, [_is_word(word) and word.casefold() not in said for word in pieces], "ins")
     return Markup("<strong><bdi>{}</bdi></strong>{}").format(speaker[0], marked) if speaker else marked
 
 
@@ -54,10 +54,10 @@ def words(old: str, new: str) -> tuple[Markup, Markup]:
     for kind, a, b, c, d in matcher.get_opcodes():
         if kind != "equal":
             gone[a:b], come[c:d] = [True] * (b - a), [True] * (d - c)
-    return _marked(first, gone, "del"), _marked(second, come, "ins")
+    return _mark(first, gone, "del"), _mark(second, come, "ins")
 
 
-def _marked(pieces: Sequence[str], flags: Sequence[bool], element: str) -> Markup:
+def _mark(pieces: Sequence[str], flags: Sequence[bool], element: str) -> Markup:
     """Neighbouring marked words share one mark, with the space between them."""
     made: list[Markup] = []
     run: list[str] = []

@@ -25,8 +25,8 @@ def lineage(
     rows = max(len(left), len(right), 1)
     height = _TOP + (rows + (len(sources) > _MOST or len(made) > _MOST)) * _STEP + 6
     middle, center_x = _TOP + rows * _STEP / 2, (_NEAR + _FAR) / 2
-    said = f"{len(sources)} originals, one entry, {len(made)} made from it"
-    pieces = [_opened(height, said)]
+    message = f"{len(sources)} originals, one entry, {len(made)} made from it"
+    pieces = [_open_svg(height, message)]
     for title, x, anchor, ids in (
         ("Original words", _NEAR - 10, "end", left),
         ("This entry", center_x, "middle", True),
@@ -51,7 +51,7 @@ def lineage(
     return Markup("").join([*pieces, dot.format(center_x, middle, center), Markup("</svg>")])
 
 
-def _opened(height: float, said: str) -> Markup:
+def _open_svg(height: float, said: str) -> Markup:
     head = Markup('<svg class="lineage" viewBox="0 0 {} {}" role="group" aria-label="{}">')
     return head.format(_WIDE, height, said)
 
@@ -81,9 +81,9 @@ def strands(lines: Sequence[Mapping[str, Any]], *, ref: str) -> Markup:
     if not joined:
         return Markup("")
     height = _TOP + max(len(left), len(right)) * _STEP + 6
-    said = f"{len(left)} original entries and the {len(right)} lines that they became"
+    message = f"{len(left)} original entries and the {len(right)} lines that they became"
     pieces = [
-        _opened(height, said),
+        _open_svg(height, message),
         _HEAD.format("head", _NEAR - 10, 16, "end", "Original words"),
         _HEAD.format("head", _FAR + 10, 16, "start", "Lines of the dream"),
     ]

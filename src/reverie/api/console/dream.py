@@ -66,16 +66,16 @@ def show(look: Look) -> Document | Response:
         return Response(headers={**access.HEADERS, "HX-Refresh": "true"})
     if run is not None and (not run.over or run.error):
         return {"running": msgspec.to_builtins(run), "id": run.id, "report": None}
-    return _finished(look) | {"awaited": run is not None}
+    return _finish(look) | {"awaited": run is not None}
 
 
-def _finished(look: Look) -> Document:
+def _finish(look: Look) -> Document:
     report = look.host.lineage.report(look.actor, look.path["id"])
-    asked = {"verified": None, "confirm": look.text("undo") == "1", "awaited": False}
-    return {"running": None, "id": report.id, **asked, **_described(look, report)}
+    options = {"verified": None, "confirm": look.text("undo") == "1", "awaited": False}
+    return {"running": None, "id": report.id, **options, **_describe(look, report)}
 
 
-def _described(look: Look, report: DreamReport) -> Document:
+def _describe(look: Look, report: DreamReport) -> Document:
     """Everything about a report that the page shows. Only the sources shown are read."""
     output = _output(look, report)
     changed = look.text("lines") == "changed"
@@ -123,7 +123,7 @@ def _described(look: Look, report: DreamReport) -> Document:
         "next_line": first + _LINES if first + _LINES < lines.shown else None,
         "probes": [{"name": name, "kept": kept, "of": of} for name, (kept, of) in report.probes.items()],
         "unanswered": [one for given in report.unanswered[:_UNANSWERED] if (one := _unanswered(*given, found))],
-        "replay": replay.shown(look, report, output, found.texts),
+        "replay": replay.replay_document(look, report, output, found.texts),
         "recorded": replay.recorded(look),
         "checks": _checks(report.gates),
         "must_keep": [
@@ -234,10 +234,10 @@ def _before(source: str, line: str, found: Diff) -> Markup | None:
     known = found.statements.get(source)
     if not known:
         return diff.before(found.texts[source], [line])
-    return Markup(" ").join(_marked(one, line) for one in known)
+    return Markup(" ").join(_mark(one, line) for one in known)
 
 
-def _marked(statement: StatementDiff, line: str) -> Markup:
+def _mark(statement: StatementDiff, line: str) -> Markup:
     if statement.fate in _LEFT_OUT:
         return Markup('<del title="{}">{}</del>').format(FATES[statement.fate][0], visible(statement.text))
     if statement.fate == "shortened":
@@ -276,12 +276,12 @@ def _unanswered(source: str, number: int, kind: str, found: Diff) -> dict[str, A
 
 def _checks(gates: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
     """The gates as a checklist. A count that should be none passes at 0."""
-    found = []
+    results = []
     for name, title in CHECKS.items():
         if name in gates:
             value = gates[name]
-            found.append({"title": title, "passed": value is True or (value == 0 and value is not False)})
-    return found
+            results.append({"title": title, "passed": value is True or (value == 0 and value is not False)})
+    return results
 
 
 def undo(look: Look) -> See:
@@ -293,7 +293,7 @@ def undo(look: Look) -> See:
 def verify(look: Look) -> Document:
     """Dream again from the same sources and compare bytes."""
     found = look.host.lineage.verify(look.actor, look.path["id"])
-    return _finished(look) | {"verified": msgspec.to_builtins(found)}
+    return _finish(look) | {"verified": msgspec.to_builtins(found)}
 
 
 PAGE = Page(

@@ -85,19 +85,19 @@ def line(report: DreamReport) -> dict[str, Any]:
     }
 
 
-def _asked(look: Look) -> DreamPlan:
+def _form_plan(look: Look) -> DreamPlan:
     """The plan that the form asks for."""
-    ref, after = look.sent("ref"), look.sent("after", "cold")
+    ref, after = look.form_field("ref"), look.form_field("after", "cold")
     if not ref:
         raise Invalid("Choose a memory to dream.", pointer="/ref")
     if after not in list(After):
         raise Invalid("There is no such way to treat the sources.", pointer="/after")
-    older = look.sent("older_than")
+    older = look.form_field("older_than")
     return DreamPlan(
         ref=ref,
         selector=Selector(older_than_ms=parse_duration(older, pointer="/older_than") if older else 0),
-        budget=whole(look.sent("budget"), "budget", 0, least=1, most=10_000_000) or None,
-        distiller=look.sent("distiller", "extractive"),
+        budget=whole(look.form_field("budget"), "budget", 0, least=1, most=10_000_000) or None,
+        distiller=look.form_field("distiller", "extractive"),
         after=After(after),
         fit=True,
     )
@@ -105,27 +105,29 @@ def _asked(look: Look) -> DreamPlan:
 
 def plan(look: Look) -> Document:
     """Show what a dream would do now, without side effects."""
-    asked = _asked(look)
-    estimate = look.host.dreams.plan(look.actor, asked)
-    sent = {name: look.sent(name) for name in ("ref", "budget", "older_than", "distiller", "after")}
+    dream_plan = _form_plan(look)
+    estimate = look.host.dreams.plan(look.actor, dream_plan)
+    sent = {name: look.form_field(name) for name in ("ref", "budget", "older_than", "distiller", "after")}
     return show(look) | {"plan": msgspec.to_builtins(estimate), "sent": sent}
 
 
 def run(look: Look) -> Begin:
     """Start a dream; its page shows the progress and ends on its report."""
     look.actor.require(Right.DREAM)
-    asked = _asked(look)
+    dream_plan = _form_plan(look)
     running: Running = look.state.console_running
     dream_id = look.host.parts.ids.new()
-    running.begin(DreamProgress(dream_id, look.actor.tenant, asked.ref))
-    return Begin(f"/dreams/{segment(dream_id)}", partial(_dream, look, asked, dream_id))
+    running.begin(DreamProgress(dream_id, look.actor.tenant, dream_plan.ref))
+    return Begin(f"/dreams/{segment(dream_id)}", partial(_dream, look, dream_plan, dream_id))
 
 
-def _dream(look: Look, asked: DreamPlan, dream_id: str) -> None:
+def _dream(look: Look, dream_plan: DreamPlan, dream_id: str) -> None:
     running: Running = look.state.console_running
     error: str | None = "The host had a fault. Its log names it; nothing was changed."
     try:
-        made = look.host.dreams.attempt(look.actor, asked, dream_id=dream_id, progress=partial(running.step, dream_id))
+        made = look.host.dreams.attempt(
+            look.actor, dream_plan, dream_id=dream_id, progress=partial(running.step, dream_id)
+        )
         error = made.sentence if isinstance(made, Nothing) else None
     except ReverieError as fault:
         error = look.host.parts.redactor.text(fault.message).text
@@ -135,19 +137,19 @@ def _dream(look: Look, asked: DreamPlan, dream_id: str) -> None:
 
 def schedule(look: Look) -> See:
     """Make a schedule."""
-    fields: dict[str, Any] = {"cron": look.sent("cron"), "ref": look.sent("ref") or None, "fit": True}
-    fields["kind"] = look.sent("kind", "dream")
-    if look.sent("zone"):
-        fields["zone"] = look.sent("zone")
-    if look.sent("budget"):
-        fields["budget"] = whole(look.sent("budget"), "budget", 0, least=1, most=10_000_000)
+    fields: dict[str, Any] = {"cron": look.form_field("cron"), "ref": look.form_field("ref") or None, "fit": True}
+    fields["kind"] = look.form_field("kind", "dream")
+    if look.form_field("zone"):
+        fields["zone"] = look.form_field("zone")
+    if look.form_field("budget"):
+        fields["budget"] = whole(look.form_field("budget"), "budget", 0, least=1, most=10_000_000)
     made = look.host.schedules.save(look.actor, fields)
     return See("/dreams#schedules", f"Schedule {made.cron} saved.")
 
 
 def change(look: Look) -> See:
     """Pause, resume or remove a schedule."""
-    name, what = look.sent("schedule"), look.sent("change")
+    name, what = look.form_field("schedule"), look.form_field("change")
     if what == "remove":
         look.host.schedules.drop(look.actor, name)
         return See("/dreams#schedules", "Schedule removed.")
@@ -159,7 +161,7 @@ def change(look: Look) -> See:
 
 def tick(look: Look) -> See:
     """Run a schedule now."""
-    outcome = look.host.schedules.run_now(look.actor, look.sent("schedule"))
+    outcome = look.host.schedules.run_now(look.actor, look.form_field("schedule"))
     if len(outcome.dreams) == 1:
         return See(f"/dreams/{segment(outcome.dreams[0])}")
     said = {"nothing": "There was nothing to do.", "failed": f"It failed: {outcome.code}."}

@@ -38,7 +38,7 @@ def _side(look: Look, unit_id: str) -> dict[str, Any]:
 
 def decide(look: Look) -> See:
     """End a conflict: the side that is right wins by the authority of the person who decides."""
-    conflict, winner, why = look.sent("conflict"), look.sent("winner"), look.sent("why")
+    conflict, winner, why = look.form_field("conflict"), look.form_field("winner"), look.form_field("why")
     look.actor.require(Right.WRITE)
     if not conflict or not winner:
         raise Invalid("Choose the side that is right.", pointer="/winner")

@@ -29,26 +29,30 @@ def show(look: Look) -> Document:
     }
 
 
-def _asked(look: Look) -> Document:
-    return {"subject": look.sent("subject"), "ref": look.sent("ref"), "mentions": look.sent("mentions") == "1"}
+def _preview(look: Look) -> Document:
+    return {
+        "subject": look.form_field("subject"),
+        "ref": look.form_field("ref"),
+        "mentions": look.form_field("mentions") == "1",
+    }
 
 
 def preview(look: Look) -> Document:
     """Everything that the forget would reach. Changes nothing."""
-    asked = _asked(look)
-    ref, mentions = asked["ref"] or None, asked["mentions"]
-    found = look.host.forget.forget(look.actor, asked["subject"], ref=ref, mentions=mentions, preview=True)
-    reached = look.host.forget.reached(look.actor, asked["subject"], ref=ref, mentions=mentions, limit=_SHOWN)
+    form = _preview(look)
+    ref, mentions = form["ref"] or None, form["mentions"]
+    found = look.host.forget.forget(look.actor, form["subject"], ref=ref, mentions=mentions, preview=True)
+    reached = look.host.forget.reached(look.actor, form["subject"], ref=ref, mentions=mentions, limit=_SHOWN)
     entries = [{**entry_document(entry), "way": way} for entry, way in reached]
-    return show(look) | asked | {"preview": _plain(found), "entries": entries}
+    return show(look) | form | {"preview": _plain(found), "entries": entries}
 
 
 def forget(look: Look) -> Document:
     """Destroy it. The answer is the certificate."""
-    asked = _asked(look)
-    if look.sent("sure") != "1":
+    form = _preview(look)
+    if look.form_field("sure") != "1":
         raise Invalid("Tick the box to confirm that this cannot be undone.", pointer="/sure")
-    done = look.host.forget.forget(look.actor, asked["subject"], ref=asked["ref"] or None, mentions=asked["mentions"])
+    done = look.host.forget.forget(look.actor, form["subject"], ref=form["ref"] or None, mentions=form["mentions"])
     return show(look) | {"certificate": _plain(done)}
 
 

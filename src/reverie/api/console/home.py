@@ -83,8 +83,8 @@ def sample(look: Look) -> See:
         at = from_iso(row.pop("created_at")) + moved * MS_PER_DAY
         drafts.append(to_draft({**row, "id": None, "created_at": to_iso(at)}))
     look.host.entries.put(look.actor, SAMPLE, drafts)
-    said = f"{len(drafts)} notes of a made-up team. Search them, then run a dream and read what it did."
-    return See(f"/memories?ref={SAMPLE}", said)
+    message = f"{len(drafts)} notes of a made-up team. Search them, then run a dream and read what it did."
+    return See(f"/memories?ref={SAMPLE}", message)
 
 
 PAGE = Page("home", "/", "home.html", show, {"sample": sample})

@@ -101,7 +101,7 @@ class Recent:
             for tenant, slots in new.items():
                 kept = _read(tx, tenant)
                 _merge(kept, slots)
-                tx.set_setting(_name(tenant), orjson.dumps(list(_rows(_folded(kept, now)))))
+                tx.set_setting(_name(tenant), orjson.dumps(list(_rows(_fold(kept, now)))))
 
         with contextlib.suppress(ReverieError):
             self._store.control(body, write=True)
@@ -127,7 +127,7 @@ def _merge(into: Slots, slots: Slots) -> None:
         into.setdefault(slot, Counter()).update(sizes)
 
 
-def _folded(slots: Slots, now: int) -> Slots:
+def _fold(slots: Slots, now: int) -> Slots:
     """Slots of more than a day ago become days; days of more than a year ago go."""
     kept: Slots = {}
     for (at, width), sizes in slots.items():
@@ -138,7 +138,7 @@ def _folded(slots: Slots, now: int) -> Slots:
     return kept
 
 
-class Noted:
+class TimedHost:
     """The searches of a host, each noted under its tenant."""
 
     def __init__(self, search: Search, recent: Recent) -> None:
@@ -150,17 +150,17 @@ class Noted:
 
     def search(self, actor: Actor, *arguments: Any, **named: Any) -> SearchResult:
         """As the host's, and timed."""
-        return self._timed(actor, self._search.search, arguments, named)
+        return self._time(actor, self._search.search, arguments, named)
 
     def context(self, actor: Actor, *arguments: Any, **named: Any) -> Context:
         """The same: a context is packed from a search."""
-        return self._timed(actor, self._search.context, arguments, named)
+        return self._time(actor, self._search.context, arguments, named)
 
     def contexts(self, actor: Actor, *arguments: Any, **named: Any) -> tuple[Sequence[Context], SearchResult]:
         """The same."""
-        return self._timed(actor, self._search.contexts, arguments, named)
+        return self._time(actor, self._search.contexts, arguments, named)
 
-    def _timed(self, actor: Actor, work: Callable[..., T], arguments: Any, named: Any) -> T:
+    def _time(self, actor: Actor, work: Callable[..., T], arguments: Any, named: Any) -> T:
         started = time.perf_counter()
         result = work(actor, *arguments, **named)
         self._recent.add(actor.tenant, time.perf_counter() - started)

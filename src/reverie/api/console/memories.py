@@ -140,26 +140,26 @@ def _hit(hit: Hit, why: ScoredHit | None) -> Document:
 
 def _near(look: Look, ref: str, explanation: Explanation | None) -> list[dict[str, Any]]:
     """Return the near misses, each entry once, with its beginning."""
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for miss in explanation.near_misses if explanation else ():
-        if miss.id not in found:
+        if miss.id not in results:
             entry = look.host.reader.get(look.actor, ref, miss.id, cold=True)
             text = "A line of a dream" if entry.kind == "dream" else entry.content[:200]
-            found[miss.id] = {"id": miss.id, "rank": miss.rank, "score": miss.score, "why": miss.why, "text": text}
-    return list(found.values())
+            results[miss.id] = {"id": miss.id, "rank": miss.rank, "score": miss.score, "why": miss.why, "text": text}
+    return list(results.values())
 
 
 def _facets(look: Look, ref: str) -> list[dict[str, Any]]:
     """Return the facets of the memory, counted over all of its readable entries."""
     counted: Facets = look.state.console_facets
-    found = []
+    results = []
     for name, values in counted.of(look.host, look.actor, ref).items():
         chosen = look.text(name)
-        shown = [{"value": value, "count": count} for value, count in values]
-        if chosen and not any(value["value"] == chosen for value in shown):
-            shown.insert(0, {"value": chosen, "count": None})
-        found.append({"name": name, "chosen": chosen, "values": shown})
-    return found
+        rows = [{"value": value, "count": count} for value, count in values]
+        if chosen and not any(value["value"] == chosen for value in rows):
+            rows.insert(0, {"value": chosen, "count": None})
+        results.append({"name": name, "chosen": chosen, "values": rows})
+    return results
 
 
 PAGE = Page("memories", "/memories", "memories.html", show)

@@ -57,7 +57,7 @@ def show(look: Look) -> Document:
             {"id": one.id, "created_at": to_iso(one.created_at), "state": one.state.value, "actor": one.source.actor}
             for one in versions
         ],
-        "compared": _compared(look, entry, versions),
+        "compared": _compare(look, entry, versions),
         "links": links,
         "drawing": lineage(
             entry_id,
@@ -74,15 +74,15 @@ def _plain(value: Any) -> str:
     """An attribute as people read it: text as it is, a structure as JSON without its empty parts."""
     if isinstance(value, str):
         return value
-    return orjson.dumps(_filled(value), option=orjson.OPT_INDENT_2, default=str).decode()
+    return orjson.dumps(_without_empty(value), option=orjson.OPT_INDENT_2, default=str).decode()
 
 
-def _filled(value: Any) -> Any:
+def _without_empty(value: Any) -> Any:
     """A structure without empty texts, lists and maps."""
     if isinstance(value, Mapping):
-        parts = {name: _filled(part) for name, part in value.items()}
+        parts = {name: _without_empty(part) for name, part in value.items()}
         return {name: part for name, part in parts.items() if part not in ("", [], {}, None)}
-    return [_filled(part) for part in value] if isinstance(value, list | tuple) else value
+    return [_without_empty(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _versions(look: Look, ref: str, entry: Entry) -> list[Entry]:
@@ -106,14 +106,14 @@ def _versions(look: Look, ref: str, entry: Entry) -> list[Entry]:
     return [*reversed(list(walk(True))), entry, *walk(False)]
 
 
-def _compared(look: Look, entry: Entry, versions: Sequence[Entry]) -> dict[str, Any] | None:
+def _compare(look: Look, entry: Entry, versions: Sequence[Entry]) -> dict[str, Any] | None:
     """Two versions word by word: this one, and the one asked for or else the one before it."""
     if len(versions) < 2:
         return None
     own = next(at for at, one in enumerate(versions) if one.id == entry.id)
-    asked = look.text("with")
-    other = next((at for at, one in enumerate(versions) if one.id == asked), None)
-    if asked and other is None:
+    other_id = look.text("with")
+    other = next((at for at, one in enumerate(versions) if one.id == other_id), None)
+    if other_id and other is None:
         raise NotFound("This entry has no version with that id.")
     if other is None or other == own:
         other = own + 1 if own + 1 < len(versions) else own - 1
@@ -152,7 +152,7 @@ def _events(look: Look, entry_id: str, born: int) -> list[dict[str, Any]]:
 
 def change(look: Look) -> See:
     """Pin, archive, retract, restore or hold this entry."""
-    ref, entry_id, what = look.path["ref"], look.path["id"], look.sent("change")
+    ref, entry_id, what = look.path["ref"], look.path["id"], look.form_field("change")
     lifecycle = look.host.lifecycle
     act = {
         "pin": lifecycle.pin,

@@ -209,11 +209,11 @@ def explained(name: str) -> tuple[str, str]:
 def _docstrings() -> dict[str, str]:
     """Return the docstring of each field of the policy, from its source."""
     body = ast.parse(inspect.getsource(TenantPolicy)).body[0]
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for field, after in pairwise(getattr(body, "body", ())):
         if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-            found[ast.unparse(field.target)] = " ".join(str(after.value.value).replace("`", "").split())
-    return found
+            results[ast.unparse(field.target)] = " ".join(str(after.value.value).replace("`", "").split())
+    return results
 
 
 def _parts(look: Look) -> dict[str, Any]:
@@ -249,14 +249,14 @@ def _settings(look: Look) -> list[dict[str, Any]]:
 def make_key(look: Look) -> Document:
     """Make a key of the same tenant, with rights and an authority that the maker has."""
     look.actor.require(Right.ADMIN)
-    wanted = look.all_sent("rights")
+    wanted = look.form_fields("rights")
     if not set(wanted) <= {right.value for right in look.actor.rights}:
         raise Forbidden("A key cannot give rights that it does not have.")
-    life = look.sent("expires")
+    life = look.form_field("expires")
     expires = look.host.parts.clock.now() + parse_duration(life, pointer="/expires") if life else None
     authority = None if Right.ADMIN.value in wanted and look.actor.authority == 10 else min(4, look.actor.authority)
     made = look.host.keys.create(
-        look.actor.tenant, name=look.sent("name"), rights=wanted, authority=authority, expires_at=expires
+        look.actor.tenant, name=look.form_field("name"), rights=wanted, authority=authority, expires_at=expires
     )
     return show(look) | {"new_key": {"id": made.id, "key": made.key}}
 
@@ -264,7 +264,7 @@ def make_key(look: Look) -> Document:
 def change_key(look: Look) -> See | Document:
     """Rotate or revoke a key of this tenant."""
     look.actor.require(Right.ADMIN)
-    key_id, what = look.sent("key"), look.sent("change")
+    key_id, what = look.form_field("key"), look.form_field("change")
     if key_id not in {key.id for key in look.host.keys.all(look.actor.tenant)}:
         raise NotFound("This tenant has no key with that id.")
     if what == "rotate":
@@ -278,13 +278,13 @@ def change_key(look: Look) -> See | Document:
 
 def add_secret(look: Look) -> See:
     """Register a secret: it is replaced in everything stored from now on."""
-    look.host.rules.register(look.actor, look.sent("id"), look.sent("value"))
+    look.host.rules.register(look.actor, look.form_field("id"), look.form_field("value"))
     return See("/operate#secrets", "Registered. Its value is sealed and never shown.")
 
 
 def remove_secret(look: Look) -> See:
     """Take a secret out of the registry."""
-    look.host.rules.remove(look.actor, look.sent("id"))
+    look.host.rules.remove(look.actor, look.form_field("id"))
     return See("/operate#secrets", "Removed. What was redacted stays redacted.")
 
 
@@ -293,7 +293,7 @@ def set_policy(look: Look) -> See:
     now = look.host.rules.policy(look.actor).document()
     changes: dict[str, Any] = {}
     for name, value in now.items():
-        sent = look.sent(name, "\0")
+        sent = look.form_field(name, "\0")
         if sent in ("\0", written(name, value)):
             continue
         changes[name] = _value(name, sent, value)
@@ -318,7 +318,7 @@ def _value(name: str, sent: str, now: Any) -> Any:
 
 def change_job(look: Look) -> See:
     """Retry or discard a job."""
-    job_id, what = look.sent("job"), look.sent("change")
+    job_id, what = look.form_field("job"), look.form_field("change")
     if what == "retry":
         look.host.jobs.retry(look.actor, job_id)
     elif what == "discard":
@@ -330,10 +330,10 @@ def change_job(look: Look) -> See:
 
 def take(look: Look) -> See:
     """Import the lines of a bundle."""
-    lines = [line.rstrip("\r").encode() + b"\n" for line in look.sent("bundle").split("\n") if line.strip()]
+    lines = [line.rstrip("\r").encode() + b"\n" for line in look.form_field("bundle").split("\n") if line.strip()]
     if not lines:
         raise Invalid("Paste the lines of a bundle.", pointer="/bundle")
-    done = look.host.bundles.take(look.actor, lines, ref=look.sent("ref") or None)
+    done = look.host.bundles.take(look.actor, lines, ref=look.form_field("ref") or None)
     return See("/operate#transfer", f"Imported {done.entries} entries; {done.skipped} were there already.")
 
 

@@ -103,11 +103,11 @@ class Look:
         """A whole number of the address. Raises Invalid."""
         return whole(self.text(name), name, default, least=least, most=most)
 
-    def sent(self, name: str, default: str = "") -> str:
+    def form_field(self, name: str, default: str = "") -> str:
         """A field of the form, without surrounding space."""
         return next((value.strip() for key, value in self.form if key == name), default)
 
-    def all_sent(self, name: str) -> list[str]:
+    def form_fields(self, name: str) -> list[str]:
         """Every value of a field of the form."""
         return [value for key, value in self.form if key == name]
 
@@ -174,27 +174,27 @@ class Page:
         state, session = request.app.state, session_of(request.scope)
         threads: Threads = state.threads
         try:
-            look = await _known(request, session)
+            look = await _authenticate(request, session)
         except Unauthenticated as error:
             return _signed_out(request, error, as_json=as_json)
         except RateLimited as error:
-            return _refused(request, error, None, session, self.name, as_json=as_json)
-        work, lane = partial(self._shown, look), Lane.READ
+            return _refuse(request, error, None, session, self.name, as_json=as_json)
+        work, lane = partial(self._show, look), Lane.READ
         try:
             if request.method == "POST":
                 look, change = await self._change(request, look, session)
-                heavy = look.sent("do") in self.heavy
+                heavy = look.form_field("do") in self.heavy
                 work, lane = partial(change, look), Lane.HEAVY if heavy else Lane.WRITE
             slot = state.limits.heavy.one(key_of(look.actor)) if lane is Lane.HEAVY else nullcontext()
             with slot:
-                made = partial(self._made, request, look, session, work, as_json=as_json)
+                made = partial(self._make, request, look, session, work, as_json=as_json)
                 done = await threads.run(lane, look.actor.tenant, made)
-            return _begun(state, look, done) if isinstance(done, Begin) else done
+            return _begin(state, look, done) if isinstance(done, Begin) else done
         except ReverieError as error:
-            answer = partial(_refused, request, error, look, session, self.name, as_json=as_json)
+            answer = partial(_refuse, request, error, look, session, self.name, as_json=as_json)
             return await threads.run(Lane.READ, look.actor.tenant, answer)
 
-    def _shown(self, look: Look) -> Document | Response:
+    def _show(self, look: Look) -> Document | Response:
         """Show the page; the key needs the right to read."""
         look.actor.require(Right.READ)
         return self.show(look)
@@ -204,13 +204,13 @@ class Page:
             raise Forbidden("Forms are for browsers that are signed in. Programs use the API: see /docs.")
         form = await read_form(request, tenant=look.actor.tenant)
         look = Look(look.host, look.actor, look.state, look.path, look.query, form)
-        access.check_form(request, session, look.sent("token"))
-        change = self.do.get(look.sent("do"))
+        access.check_form(request, session, look.form_field("token"))
+        change = self.do.get(look.form_field("do"))
         if change is None:
             raise Invalid("This page cannot do that.", pointer="/do")
         return look, change
 
-    def _made(
+    def _make(
         self, request: Request, look: Look, session: str | None, work: Callable[[], Any], *, as_json: bool
     ) -> Response | Begin:
         done = work()
@@ -220,10 +220,10 @@ class Page:
             return to(done, session)
         if as_json:
             return Reply(done, headers=access.HEADERS, default=str)
-        return rendered(self.template, request, done, page=self.name, look=look, session=session)
+        return render_page(self.template, request, done, page=self.name, look=look, session=session)
 
 
-def _begun(state: Any, look: Look, begin: Begin) -> Response:
+def _begin(state: Any, look: Look, begin: Begin) -> Response:
     """Start the work in a thread; it counts against the key while it waits and runs."""
 
     async def go() -> None:
@@ -280,7 +280,7 @@ def to(see: See, session: str | None) -> Response:
     return RedirectResponse(where + mark + anchor, 303, headers=access.HEADERS)
 
 
-async def _known(request: Request, session: str | None) -> Look:
+async def _authenticate(request: Request, session: str | None) -> Look:
     """Authenticate the caller by the browser's session, or by a bearer key."""
     state = request.app.state
     host: Host = state.host
@@ -305,12 +305,12 @@ def _signed_out(request: Request, error: ReverieError, *, as_json: bool) -> Resp
     if as_json:
         body = orjson.dumps({"error": error.reason, "message": error.message})
         return Response(body, 401, media_type="application/json", headers=access.HEADERS)
-    asked = request.scope["path"] + (f"?{request.url.query}" if request.url.query else "")
-    keep = {"next": asked} if request.method == "GET" and asked != "/" else {}
+    address = request.scope["path"] + (f"?{request.url.query}" if request.url.query else "")
+    keep = {"next": address} if request.method == "GET" and address != "/" else {}
     return RedirectResponse("/sign-in" + (f"?{urlencode(keep)}" if keep else ""), 303, headers=access.HEADERS)
 
 
-def _refused(
+def _refuse(
     request: Request, error: ReverieError, look: Look | None, session: str | None, page: str, *, as_json: bool
 ) -> Response:
     status = status_of(error)
@@ -320,13 +320,13 @@ def _refused(
         body = orjson.dumps({"error": error.reason, "message": message})
         return Response(body, status, media_type="application/json", headers=access.HEADERS)
     document = {"status": status, "code": error.reason, "message": message}
-    return rendered("error.html", request, document, page=page, look=look, session=session, status=status)
+    return render_page("error.html", request, document, page=page, look=look, session=session, status=status)
 
 
 def error_page(scope: Scope, *, status: int, code: str, message: str) -> Response:
     """A page for an address that no page has, or for a fault. It asks nothing of the store."""
     document = {"status": status, "code": code, "message": message}
-    return rendered("error.html", Request(scope), document, page="", status=status)
+    return render_page("error.html", Request(scope), document, page="", status=status)
 
 
 @cache
@@ -364,14 +364,14 @@ def asset(name: str) -> str:
     return f"/static/{hashlib.sha256(content).hexdigest()[:12]}/{name}"
 
 
-def _said(request: Request, session: str | None) -> str:
+def _message(request: Request, session: str | None) -> str:
     """The sentence that a change left for this page; nothing when someone else wrote it."""
     said = request.query_params.get("said", "")
     fits = hmac.compare_digest(access.seal(session, said), request.query_params.get("seal", ""))
     return said[:300] if session and said.isprintable() and fits else ""
 
 
-def rendered(
+def render_page(
     template: str,
     request: Request,
     document: Mapping[str, Any],
@@ -404,7 +404,7 @@ def rendered(
             nav=NAV,
             look=look,
             token=form_token(session),
-            said=_said(request, session),
+            said=_message(request, session),
             ago=partial(text.ago, now=now),
             link=link,
             query=request.query_params,

@@ -10,7 +10,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from reverie.api.console.page import Look, rendered
+from reverie.api.console.page import Look, render_page
 from reverie.core.errors import Unauthenticated
 from reverie.http.browser import session_of
 from reverie.http.threads import Lane, Threads
@@ -41,19 +41,19 @@ def _page(request: Request) -> Response:
     state, look = request.app.state, None
     if actor is not None:
         look = Look(state.host, actor, state, {}, request.query_params)
-    return rendered("docs.html", request, {**document, "signed_in": actor}, page="docs", look=look, session=session)
+    return render_page("docs.html", request, {**document, "signed_in": actor}, page="docs", look=look, session=session)
 
 
 def described(app: Any) -> dict[str, Any]:
     """The operations by tag, each with its parameters, an example of its body and its answers. Made once."""
-    found: dict[str, Any] | None = getattr(app.state, "console_reference", None)
-    if found is None:
-        found = _described(app.openapi())
-        app.state.console_reference = found
-    return found
+    results: dict[str, Any] | None = getattr(app.state, "console_reference", None)
+    if results is None:
+        results = _describe_operation(app.openapi())
+        app.state.console_reference = results
+    return results
 
 
-def _described(document: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_operation(document: Mapping[str, Any]) -> dict[str, Any]:
     tags: dict[str, list[dict[str, Any]]] = {}
     schemas = document.get("components", {}).get("schemas", {})
     for path, methods in document["paths"].items():

@@ -22,7 +22,7 @@ OUTCOMES = {
 }
 
 
-def shown(look: Look, report: DreamReport, output: str, texts: Mapping[str, str]) -> dict[str, Any] | None:
+def replay_document(look: Look, report: DreamReport, output: str, texts: Mapping[str, str]) -> dict[str, Any] | None:
     """The replay, or None. `texts`: words of entries that are known already."""
     replay = report.replay
     if replay is None or not replay.questions:
@@ -65,8 +65,8 @@ def shown(look: Look, report: DreamReport, output: str, texts: Mapping[str, str]
 
 def answering(report: DreamReport) -> set[str]:
     """The entries whose words the replay shows."""
-    asked = report.replay.questions if report.replay is not None else ()
-    return {one.before[0].id for one in asked if one.before}
+    queries = report.replay.questions if report.replay is not None else ()
+    return {one.before[0].id for one in queries if one.before}
 
 
 def _after(one: Replayed) -> ReplayAnswer | None:

@@ -31,7 +31,7 @@ from reverie.api.console import (
     reference,
     windows,
 )
-from reverie.api.console.page import Page, read_form, rendered
+from reverie.api.console.page import Page, read_form, render_page
 from reverie.core.errors import NotFound, ReverieError, Unauthenticated
 from reverie.host import Host
 from reverie.http.banner import home_tenant
@@ -116,7 +116,7 @@ async def _sign_in(_version: str, request: Request) -> Response:
         document["message"] = "That key is not valid. Check that all of it was pasted."
     status = status_of(error) if error else 200
     threads: Threads = state.threads
-    render = partial(rendered, "sign_in.html", request, document, page="sign-in", status=status)
+    render = partial(render_page, "sign_in.html", request, document, page="sign-in", status=status)
     return await threads.run(Lane.READ, "", render)
 
 
@@ -176,11 +176,11 @@ async def _icon(request: Request) -> Response:
 @cache
 def _files() -> dict[str, tuple[bytes, str]]:
     """Static files of the console by name, with the beginning of their SHA-256."""
-    found = {}
+    results = {}
     for file in resources.files("reverie.api.console").joinpath("static").iterdir():
         if file.name.rsplit(".", 1)[-1] in TYPES:
             content = file.read_bytes()
-            found[file.name] = (content, hashlib.sha256(content).hexdigest()[:12])
-    if "console.css" not in found:
+            results[file.name] = (content, hashlib.sha256(content).hexdigest()[:12])
+    if "console.css" not in results:
         raise NotFound("The console's files are not installed.")
-    return found
+    return results

@@ -28,13 +28,13 @@ _UNITS = ((31_536_000, "y"), (2_592_000, "mo"), (86_400, "d"), (3600, "h"), (60,
 def visible(value: Any) -> Any:
     """A text whose hidden characters are spelled out, such as `[U+202E]`. Everything a template prints passes here."""
     if type(value) is str and not value.isascii():
-        return _STACKED.sub(lambda run: f"[+{len(run[0])} marks]", _HIDDEN.sub(_spelled, value))
+        return _STACKED.sub(lambda run: f"[+{len(run[0])} marks]", _HIDDEN.sub(_spell, value))
     if type(value) is str and not value.isprintable():
-        return _HIDDEN.sub(_spelled, value)
+        return _HIDDEN.sub(_spell, value)
     return value
 
 
-def _spelled(match: re.Match[str]) -> str:
+def _spell(match: re.Match[str]) -> str:
     return "\n" if match[0] == "\r" else f"[U+{ord(match[0]):04X}]"
 
 
@@ -146,10 +146,10 @@ def marked(text: str, words: Sequence[str]) -> Markup:
     if not wanted:
         return escape(shown)
     found = re.compile(rf"\b(?:{'|'.join(map(re.escape, wanted))})\w{{0,3}}\b", re.IGNORECASE)
-    return _joined(shown, [match.span() for match in found.finditer(shown)], "mark")
+    return _join(shown, [match.span() for match in found.finditer(shown)], "mark")
 
 
-def _joined(text: str, spans: Iterable[tuple[int, int]], element: str) -> Markup:
+def _join(text: str, spans: Iterable[tuple[int, int]], element: str) -> Markup:
     at, pieces = 0, []
     for start, end in spans:
         pieces.append(escape(text[at:start]))

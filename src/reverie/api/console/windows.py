@@ -56,11 +56,11 @@ def _last_tokens(look: Look) -> dict[str, int]:
     """Input tokens of the last request of each window, as far as the newest events name them."""
     head = look.host.reader.snapshot(look.actor)
     types = ("provider_window_updated",)
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for event in look.host.reader.events(look.actor, before=head + 1, limit=_HISTORY, types=types):
         if isinstance(tokens := event.data.get("input_tokens"), int):
-            found.setdefault(str(event.data.get("window", "")), tokens)
-    return found
+            results.setdefault(str(event.data.get("window", "")), tokens)
+    return results
 
 
 def _one(look: Look, scope: str) -> Document:
@@ -72,8 +72,8 @@ def _one(look: Look, scope: str) -> Document:
     span = span_of(look)
     first = look.host.history.position(look.actor, span.since - 1)
     last = look.host.history.position(look.actor, span.until - 1)
-    asked = requests(look, since=first, until=last, scope=window["scope"])
-    passes = _passes(look, window, asked)
+    traffic = requests(look, since=first, until=last, scope=window["scope"])
+    passes = _passes(look, window, traffic)
     twins = {digest: one["twin"] for one in passes for digest in one.get("encrypted_sha256") or ()}
     shown = [
         {**item, "said": said[at] if at < len(said) else "", "twin": twins.get(item.get("encrypted_sha256"))}
@@ -88,7 +88,7 @@ def _one(look: Look, scope: str) -> Document:
         "history": _history(look, window["scope"]),
         "span": span.document(),
         "plots": {
-            "requests": asked,
+            "requests": traffic,
         },
     }
 
@@ -125,19 +125,19 @@ def requests(look: Look, *, since: int, until: int, scope: str | None = None) ->
     return rows
 
 
-def _passes(look: Look, window: dict[str, Any], asked: list[plots.Row]) -> list[dict[str, Any]]:
+def _passes(look: Look, window: dict[str, Any], traffic: list[plots.Row]) -> list[dict[str, Any]]:
     """List the compactions, newest first, each with its tokens and the checkpoint that describes its coverage."""
     return [
         {
             **one,
-            **_sizes(one, asked),
+            **_sizes(one, traffic),
             "twin": _twin(look, window, one.get("checkpoint_ref")),
         }
         for one in window.get("compactions", [])[-_PASSES:][::-1]
     ]
 
 
-def _sizes(one: dict[str, Any], asked: list[plots.Row]) -> dict[str, int | None]:
+def _sizes(one: dict[str, Any], traffic: list[plots.Row]) -> dict[str, int | None]:
     """Tokens before and after a compaction.
 
     A request of its own reports both. One made inside a turn reports the tokens of the turn, so the requests around it
@@ -147,8 +147,8 @@ def _sizes(one: dict[str, Any], asked: list[plots.Row]) -> dict[str, int | None]
     if not str(one.get("endpoint_kind")).endswith(_INSIDE_A_TURN):
         return {"tokens": _count(usage, "input_tokens"), "tokens_after": _count(usage, "output_tokens")}
     at = from_iso(one["created_at"])
-    before = [int(tokens[0]) for when, tokens, _ in asked if when[0] < at]
-    after = [int(tokens[0]) for when, tokens, _ in asked if when[0] >= at]
+    before = [int(tokens[0]) for when, tokens, _ in traffic if when[0] < at]
+    after = [int(tokens[0]) for when, tokens, _ in traffic if when[0] >= at]
     return {"tokens": before[-1] if before else None, "tokens_after": after[0] if after else None}
 
 
@@ -170,13 +170,13 @@ def _count(usage: Any, name: str) -> int | None:
 
 def rebuild(look: Look) -> Document:
     """The conversation as items for another model, from checkpoints and turns alone. Changes nothing."""
-    items = look.host.windows.rebuild(look.actor, look.sent("scope"))
-    return show(look) | _one(look, look.sent("scope")) | {"rebuilt": items, "scope": look.sent("scope")}
+    items = look.host.windows.rebuild(look.actor, look.form_field("scope"))
+    return show(look) | _one(look, look.form_field("scope")) | {"rebuilt": items, "scope": look.form_field("scope")}
 
 
 def drop(look: Look) -> See:
     """Remove a window. What was said stays in the memory."""
-    done = look.host.windows.drop(look.actor, look.sent("scope"))
+    done = look.host.windows.drop(look.actor, look.form_field("scope"))
     return See("/windows", "The window was dropped; the conversation stays in memory." if done else "There was none.")
 
 

@@ -27,7 +27,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from reverie.api.mcp.memory import DEFAULT_REF, shown
+from reverie.api.mcp.memory import DEFAULT_REF, entry_view
 from reverie.api.views import report_document
 from reverie.core.actor import Actor
 from reverie.core.errors import ReverieError
@@ -76,11 +76,11 @@ def handlers(host: Host, actor: Actor, run: Run) -> dict[str, Any]:
 
     async def list_resources(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListResourcesResult:
         refs = await work(lambda: host.reader.refs(actor))
-        found = [Resource(name="index", uri=INDEX, description="What a session loads at its start.", mime_type=_JSON)]
+        results = [Resource(name="index", uri=INDEX, description="What a session loads at its start.", mime_type=_JSON)]
         for ref, count in refs[:_MOST]:
             uri = _MEMORY + quote(ref, safe="")
-            found.append(Resource(name=ref, uri=uri, description=f"{count} entries", mime_type=_JSON))
-        return ListResourcesResult(resources=found)
+            results.append(Resource(name=ref, uri=uri, description=f"{count} entries", mime_type=_JSON))
+        return ListResourcesResult(resources=results)
 
     async def list_templates(
         _: ServerRequestContext[Any], __: PaginatedRequestParams | None
@@ -124,9 +124,13 @@ def _read(host: Host, actor: Actor, uri: str) -> Mapping[str, Any]:
         raise MCPError(_NOT_FOUND, "There is no such resource. List resources and their templates.")
     ref, _, entry_id = uri.removeprefix(_MEMORY).partition("/")
     if entry_id:
-        return shown(host.reader.get(actor, unquote(ref), unquote(entry_id)))
+        return entry_view(host.reader.get(actor, unquote(ref), unquote(entry_id)))
     page = host.reader.page(actor, unquote(ref), limit=_MOST)
-    return {"ref": unquote(ref), "entries": [shown(entry) for entry in page.items], "more": page.cursor is not None}
+    return {
+        "ref": unquote(ref),
+        "entries": [entry_view(entry) for entry in page.items],
+        "more": page.cursor is not None,
+    }
 
 
 def _prompt(host: Host, actor: Actor, name: str, given: Mapping[str, str]) -> str:

@@ -49,7 +49,7 @@ def _recall(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     if not given.get("query"):
         most = _number(given, "limit", 10)
         page = host.reader.page(actor, _ref(given), where, limit=most, since=since, until=until, zone=zone)
-        return {"memories": [shown(entry) for entry in page.items], "more": page.cursor is not None}
+        return {"memories": [entry_view(entry) for entry in page.items], "more": page.cursor is not None}
     found = host.search.search(
         actor,
         _ref(given),
@@ -62,7 +62,7 @@ def _recall(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
         zone=zone,
     )
     hits = [
-        {**shown(hit.entry), "content": hit.text, **_place(hit), "confidence": round(hit.confidence, 2)}
+        {**entry_view(hit.entry), "content": hit.text, **_place(hit), "confidence": round(hit.confidence, 2)}
         | {"score": round(hit.score, 4)}
         for hit in found.hits
         if not hit.weak
@@ -72,14 +72,14 @@ def _recall(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
 
 def _place(hit: Hit) -> dict[str, Any]:
     """Describe the passage of a long entry, and whether a newer entry contradicts it."""
-    shown: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     if hit.passage.of > 1:
-        shown["passage"] = f"{hit.passage.number} of {hit.passage.of}"
+        document["passage"] = f"{hit.passage.number} of {hit.passage.of}"
     if hit.older is not None:
-        shown["older"] = f"{hit.older} is newer"
+        document["older"] = f"{hit.older} is newer"
     if hit.cold:
-        shown |= {"cold": True, "dream": hit.dream}
-    return shown
+        document |= {"cold": True, "dream": hit.dream}
+    return document
 
 
 def _context(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
@@ -94,8 +94,8 @@ def _forget(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     if entry_id:
         return {"forgotten": 1, "bytes": host.lifecycle.erase(actor, _ref(given), str(entry_id))}
     ref = given.get("ref")
-    asked = {"mentions": bool(given.get("mentions")), "preview": bool(given.get("preview"))}
-    done = host.forget.forget(actor, str(subject), ref=ref, **asked)
+    options = {"mentions": bool(given.get("mentions")), "preview": bool(given.get("preview"))}
+    done = host.forget.forget(actor, str(subject), ref=ref, **options)
     return dict(msgspec.to_builtins(done))
 
 
@@ -134,7 +134,7 @@ def _number(given: Arguments, name: str, default: int) -> int:
     return default if value is None else int(value)
 
 
-def shown(entry: Entry) -> dict[str, Any]:
+def entry_view(entry: Entry) -> dict[str, Any]:
     """An entry as a model sees it."""
     return {
         "id": entry.id,

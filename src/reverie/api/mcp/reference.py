@@ -44,7 +44,7 @@ def _create_entities(host: Host, actor: Actor, given: Arguments) -> dict[str, An
             Draft(text, kind=_ENTITY, subject=name, tags=(mark,), attributes=kept, replaces=mark, pinned=True)
         )
         drafts += [Draft(text, kind=_OBSERVATION, subject=name) for text in entity["observations"]]
-    return {"entities": _graph(_stored(host, actor, drafts))["entities"]}
+    return {"entities": _graph(_store(host, actor, drafts))["entities"]}
 
 
 def _create_relations(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _create_relations(host: Host, actor: Actor, given: Arguments) -> dict[str, A
         text = f"{relation['from']} {relation['relationType']} {relation['to']}."
         ends = tuple(dict.fromkeys(SUBJECT_TAG + relation[end] for end in ("from", "to")))
         drafts.append(Draft(text, kind=_RELATION, tags=ends, attributes={"relation": dict(relation)}, pinned=True))
-    return {"relations": _graph(_stored(host, actor, drafts))["relations"]}
+    return {"relations": _graph(_store(host, actor, drafts))["relations"]}
 
 
 def _add_observations(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _add_observations(host: Host, actor: Actor, given: Arguments) -> dict[str, A
         added = [text for text in dict.fromkeys(wanted["contents"]) if text not in known]
         drafts += [Draft(text, kind=_OBSERVATION, subject=name) for text in added]
         results.append({"entityName": about[0].subject, "addedObservations": len(added)})
-    texts = iter([entry.content for entry in _stored(host, actor, drafts)])
+    texts = iter([entry.content for entry in _store(host, actor, drafts)])
     for result in results:
         result["addedObservations"] = list(islice(texts, result["addedObservations"]))
     return {"results": results}
@@ -80,8 +80,8 @@ def _add_observations(host: Host, actor: Actor, given: Arguments) -> dict[str, A
 
 def _delete_entities(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     names = given["entityNames"]
-    found = [entry for name in names for entry in _about(host, actor, name)]
-    _delete(host, actor, [*found, *_arrows(host, actor, names)])
+    results = [entry for name in names for entry in _about(host, actor, name)]
+    _delete(host, actor, [*results, *_arrows(host, actor, names)])
     return {"success": True, "message": "Entities deleted successfully"}
 
 
@@ -117,14 +117,14 @@ def _search_nodes(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     if not names:
         part = query.casefold()
         names = [entry.subject for entry in _scan(host, actor, Filter()) if entry.subject and part in _words(entry)]
-    return _opened(host, actor, names)
+    return _open(host, actor, names)
 
 
 def _open_nodes(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
-    return _opened(host, actor, given["names"])
+    return _open(host, actor, given["names"])
 
 
-def _stored(host: Host, actor: Actor, drafts: Sequence[Draft]) -> list[Entry]:
+def _store(host: Host, actor: Actor, drafts: Sequence[Draft]) -> list[Entry]:
     """Store drafts in one transaction; the entries as they were stored, without secrets."""
     receipts = host.entries.put(actor, REF, drafts) if drafts else []
     return [host.reader.get(actor, REF, receipt.id) for receipt in receipts]
@@ -134,11 +134,11 @@ def _words(entry: Entry) -> str:
     return f"{entry.subject} {entry.content}".casefold()
 
 
-def _opened(host: Host, actor: Actor, names: Iterable[str | None]) -> dict[str, Any]:
+def _open(host: Host, actor: Actor, names: Iterable[str | None]) -> dict[str, Any]:
     """Entities by name, and every relation that begins or ends at one of them."""
     wanted = [name for name in dict.fromkeys(names) if name]
-    found = [entry for name in wanted for entry in _about(host, actor, name)]
-    return _graph([*found, *_arrows(host, actor, wanted)])
+    results = [entry for name in wanted for entry in _about(host, actor, name)]
+    return _graph([*results, *_arrows(host, actor, wanted)])
 
 
 def _about(host: Host, actor: Actor, name: str) -> list[Entry]:

@@ -12,7 +12,7 @@ from reverie.core.policy import TenantPolicy
 from reverie.memory import files
 from reverie.memory.insertion import PreparedEntry
 from reverie.protocols.anthropic.errors import ContentTooLarge, MemoryLimit, PathConflict
-from reverie.protocols.anthropic.listing import all_files, shown
+from reverie.protocols.anthropic.listing import all_files, load_memory
 from reverie.protocols.anthropic.names import ENTRIES, MEMORY, parents
 from reverie.protocols.anthropic.stores import StoreRecord
 from reverie.store.contract import ReadTx
@@ -56,7 +56,7 @@ def check_free(tx: ReadTx, record: StoreRecord, path: str, *, moving: str | None
         raise Invalid(f"path: {ENTRIES} shows entries of other interfaces and is read-only.", pointer="/path")
     for taken in (path, *parents(path)):
         file = files.load_file(tx, record.id, taken) if taken != moving else None
-        if file is not None and shown(tx, record, file) is not None:
+        if file is not None and load_memory(tx, record, file) is not None:
             raise PathConflict(MEMORY + file.id, file.path)
     for memory in all_files(tx, record, path + "/", most=2):
         if memory.file.path != moving:

@@ -23,7 +23,7 @@ from reverie.memory.policy import RuleBook, Rules
 from reverie.protocols.anthropic import stores as store_records
 from reverie.protocols.anthropic.dream_records import DreamRecord
 from reverie.protocols.anthropic.listing import Memory, all_files
-from reverie.protocols.anthropic.reorganize import Reorganized, reorganize
+from reverie.protocols.anthropic.reorganize import Reorganization, reorganize
 from reverie.protocols.anthropic.stores import StoreRecord
 from reverie.protocols.anthropic.transcripts import Sessions, Transcript, stand_ins
 from reverie.services import Services
@@ -40,7 +40,7 @@ class DreamTooLarge(Invalid):
     code = "input_memory_store_too_large"
 
 
-class Written(Struct, frozen=True):
+class FileWrite(Struct, frozen=True):
     """A text that a dream writes: where, from what, about whom."""
 
     path: str
@@ -53,13 +53,13 @@ class Written(Struct, frozen=True):
     """Stored entries of the store's memory whose words are in it, besides the version before."""
 
 
-class Planned(Struct, frozen=True):
+class PlannedWrites(Struct, frozen=True):
     """Everything a dream would write, and the cost of planning it."""
 
     store: StoreRecord
     seen: Mapping[str, str]
     """Version of every file by id, as read."""
-    writes: tuple[Written, ...]
+    writes: tuple[FileWrite, ...]
     report: Mapping[str, Any]
     usage: Mapping[str, int]
     made: Made
@@ -78,46 +78,46 @@ class DreamPlanner:
         self._dreams = dreams
         self._distiller = ExtractiveDistiller()
 
-    def plan(self, actor: Actor, record: DreamRecord, store: StoreRecord, given: Sequence[Transcript]) -> Planned:
+    def plan(self, actor: Actor, record: DreamRecord, store: StoreRecord, given: Sequence[Transcript]) -> PlannedWrites:
         """Everything the dream would write now. Raises TooLarge, SessionGone."""
         rules = self._rules.current(actor.tenant)
         options, now = record.options, self._parts.clock.now()
         position = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.head().seq)
         memories = self.files(actor, store)
-        free = [memory for memory in memories if not _left_alone(memory, options.exclude)]
+        free = [memory for memory in memories if not _is_excluded(memory, options.exclude)]
         said = self.sessions.words(actor, record.sessions) if record.sessions else []
         transcripts = [*said, *stand_ins(store.ref, given, now)]
         made = reorganize(free, transcripts, self._distiller)
         budget = _Budget(options.budget or rules.policy.dream_budget)
-        writes = self._changed(store, free, made, {entry.id: entry for entry in transcripts})
+        writes = self._edits(store, free, made, {entry.id: entry for entry in transcripts})
         composed: list[Made] = []
         later = self._insights(actor, record, store, memories, made.left, rules, budget, writes, composed)
         if options.condense:
-            later += self._condensed(actor, record, store, free, rules, budget, writes, composed)
+            later += self._condense(actor, record, store, free, rules, budget, writes, composed)
         changed = [write for write in writes.values() if _differs(write, memories)]
         digest = _digest(memories, transcripts, changed, budget.most)
-        return Planned(
+        return PlannedWrites(
             store=store,
             seen={memory.file.id: memory.file.version for memory in memories},
             writes=tuple(changed),
             report=_report(record, memories, changed, made, composed, budget, later) | {"archive_sha256": digest},
             usage=_usage(composed),
-            made=_made(record, memories, changed, composed, budget),
+            made=_combine(record, memories, changed, composed, budget),
             position=position,
         )
 
-    def _changed(
-        self, store: StoreRecord, memories: Sequence[Memory], made: Reorganized, said: Mapping[str, Entry]
-    ) -> dict[str, Written]:
+    def _edits(
+        self, store: StoreRecord, memories: Sequence[Memory], made: Reorganization, said: Mapping[str, Entry]
+    ) -> dict[str, FileWrite]:
         """Files that lose a line, or get a newer one in its place."""
-        writes: dict[str, Written] = {}
+        writes: dict[str, FileWrite] = {}
         for memory in memories:
             file = memory.file
             if file.id in made.texts:
                 origins = made.sources.get(file.id, ())
                 tags = tuple(sorted({tag for name in origins for tag in subject_tags(said.get(name))}))
                 kept = _linkable(store, (said[name] for name in origins if name in said))
-                writes[file.path] = Written(file.path, made.texts[file.id], file, origins, tags, kept)
+                writes[file.path] = FileWrite(file.path, made.texts[file.id], file, origins, tags, kept)
         return writes
 
     def _insights(
@@ -129,7 +129,7 @@ class DreamPlanner:
         left: Sequence[Entry],
         rules: Rules,
         budget: _Budget,
-        writes: dict[str, Written],
+        writes: dict[str, FileWrite],
         composed: list[Made],
     ) -> int:
         """Distil the transcripts into the file of the day; return the number of those left for later."""
@@ -151,7 +151,7 @@ class DreamPlanner:
             number += 1
         tags = tuple(sorted({tag for entry in part for tag in subject_tags(entry)}))
         origins = tuple(dict.fromkeys(entry.id.partition("#")[0] for entry in part))
-        writes[path] = Written(path, joined, there.file if there else None, origins, tags, _linkable(store, part))
+        writes[path] = FileWrite(path, joined, there.file if there else None, origins, tags, _linkable(store, part))
         return later
 
     def _fitting(
@@ -176,7 +176,7 @@ class DreamPlanner:
             )
         return part, later
 
-    def _condensed(
+    def _condense(
         self,
         actor: Actor,
         record: DreamRecord,
@@ -184,7 +184,7 @@ class DreamPlanner:
         memories: Sequence[Memory],
         rules: Rules,
         budget: _Budget,
-        writes: dict[str, Written],
+        writes: dict[str, FileWrite],
         composed: list[Made],
     ) -> int:
         """Every file made shorter, as far as the budget goes; how many files it did not reach."""
@@ -203,7 +203,7 @@ class DreamPlanner:
                 continue
             shorter = self._compose(actor, record, store, lines, rules, budget, composed)
             if len(shorter) < len(text or ""):
-                writes[path] = Written(path, shorter + "\n", memory.file, (memory.file.version,))
+                writes[path] = FileWrite(path, shorter + "\n", memory.file, (memory.file.version,))
         return later
 
     def _compose(
@@ -249,7 +249,7 @@ class _Budget:
         return max(self.most - self.used_in - self.used_out, 1)
 
 
-def _left_alone(memory: Memory, exclude: Sequence[str]) -> bool:
+def _is_excluded(memory: Memory, exclude: Sequence[str]) -> bool:
     entry, path = memory.entry, memory.file.path
     if entry is not None and (entry.pinned or entry.held):
         return True
@@ -265,7 +265,7 @@ def _free_path(base: str, memories: Sequence[Memory]) -> str:
     return path
 
 
-def _digest(memories: Sequence[Memory], said: Sequence[Entry], changed: Sequence[Written], budget: int) -> str:
+def _digest(memories: Sequence[Memory], said: Sequence[Entry], changed: Sequence[FileWrite], budget: int) -> str:
     """SHA-256 of the dream's canonical JSON: files and transcripts read, budget, files written; hashes, no texts."""
     document = {
         "schema": ARCHIVE_SCHEMA,
@@ -280,7 +280,7 @@ def _digest(memories: Sequence[Memory], said: Sequence[Entry], changed: Sequence
     return hashlib.sha256(canonical(document)).hexdigest()
 
 
-def _differs(write: Written, memories: Sequence[Memory]) -> bool:
+def _differs(write: FileWrite, memories: Sequence[Memory]) -> bool:
     there = next((memory for memory in memories if memory.file.path == write.path), None)
     return write.text != (there.content if there is not None else None)
 
@@ -289,7 +289,7 @@ def _with(policy: TenantPolicy, record: DreamRecord, budget: int) -> TenantPolic
     return dataclasses.replace(policy, dream_distiller=record.distiller, dream_budget=budget)
 
 
-def _applied(record: DreamRecord, composed: Sequence[Made]) -> bool:
+def _instructions_used(record: DreamRecord, composed: Sequence[Made]) -> bool:
     """Whether a model read the instructions and its text was used: the model-free distiller reads none."""
     return bool(record.instructions) and any(one.distiller != "extractive" for one in composed)
 
@@ -297,8 +297,8 @@ def _applied(record: DreamRecord, composed: Sequence[Made]) -> bool:
 def _report(
     record: DreamRecord,
     memories: Sequence[Memory],
-    changed: Sequence[Written],
-    made: Reorganized,
+    changed: Sequence[FileWrite],
+    made: Reorganization,
     composed: Sequence[Made],
     budget: _Budget,
     later: int,
@@ -308,7 +308,7 @@ def _report(
     report: dict[str, Any] = {
         "distiller": composed[0].distiller if composed else record.distiller,
         "fell_back": next((one.fell_back for one in composed if one.fell_back), None),
-        "instructions_applied": _applied(record, composed),
+        "instructions_applied": _instructions_used(record, composed),
         "tokens": {
             "input": budget.used_in,
             "output": budget.used_out,
@@ -332,10 +332,10 @@ def _report(
     return report
 
 
-def _made(
+def _combine(
     record: DreamRecord,
     memories: Sequence[Memory],
-    changed: Sequence[Written],
+    changed: Sequence[FileWrite],
     composed: Sequence[Made],
     budget: _Budget,
 ) -> Made:
@@ -378,7 +378,7 @@ def subject_tags(entry: Entry | None) -> tuple[str, ...]:
     return tuple(SUBJECT_TAG + name for name in named_subjects(entry.subject, entry.tags))
 
 
-def fate_of(write: Written, former: Entry | None) -> str:
+def fate_of(write: FileWrite, former: Entry | None) -> str:
     """Classify the outcome of a file: merged into others, shortened by some lines, or kept."""
     if write.text is None:
         return "merged"

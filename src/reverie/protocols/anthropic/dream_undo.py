@@ -43,7 +43,7 @@ class DreamUndo:
         record, store = self._of(actor, dream_id)
 
         def body(tx: ReadTx) -> list[dict[str, Any]]:
-            return [_changed(tx, store, change) for change in record.changes]
+            return [_change_document(tx, store, change) for change in record.changes]
 
         found = self._parts.store.read(Scope(actor.tenant, store.ref), body)
         return {"id": DREAM + record.id, "memory_store_id": STORE + store.id, "data": found}
@@ -71,7 +71,7 @@ class DreamUndo:
                 if record.existing:
                     self._restore(tx, actor, current, now, former, rules)
                 else:
-                    _unchanged(tx, current, now)
+                    _check_unchanged(tx, current, now)
                     store_records.delete(tx, actor, now, rest_ms=rules.policy.undo_window_ms)
                 undone = msgspec.structs.replace(current, state="undone")
                 seq = records.save(tx, actor.id, undone)
@@ -103,14 +103,14 @@ class DreamUndo:
         """The former text of every file that the dream changed or deleted."""
 
         def body(tx: ReadTx) -> dict[str, tuple[FileVersion, str | None]]:
-            found = {}
+            results = {}
             for change in record.changes:
                 if change.before is not None:
                     row = files.load_version(tx, store.id, change.before)
                     if row is None:
                         raise NotUndoable("A former text of this dream is destroyed.")
-                    found[change.file] = (row, _text(tx, row))
-            return found
+                    results[change.file] = (row, _text(tx, row))
+            return results
 
         rows = self._parts.store.read(Scope(actor.tenant, store.ref), body)
         former: dict[str, Clean] = {}
@@ -143,7 +143,7 @@ class DreamUndo:
             self._memories.write(tx, actor, store, file, change.file, change.path, former[change.file], rules.policy)
 
 
-def _unchanged(tx: ReadTx, record: DreamRecord, store: StoreRecord) -> None:
+def _check_unchanged(tx: ReadTx, record: DreamRecord, store: StoreRecord) -> None:
     """Raise NotUndoable unless the output store is as the dream left it."""
     wanted = dict(record.cloned)
     for change in record.changes:
@@ -155,7 +155,7 @@ def _unchanged(tx: ReadTx, record: DreamRecord, store: StoreRecord) -> None:
         raise NotUndoable("The output changed since the dream. Nothing was undone.")
 
 
-def _changed(tx: ReadTx, store: StoreRecord, change: FileChange) -> dict[str, Any]:
+def _change_document(tx: ReadTx, store: StoreRecord, change: FileChange) -> dict[str, Any]:
     rows = [files.load_version(tx, store.id, name) if name else None for name in (change.before, change.after)]
     before, after = (_text(tx, row) if row is not None else None for row in rows)
     old, new = (before or "").split("\n"), (after or "").split("\n")

@@ -28,7 +28,7 @@ from reverie.protocols.anthropic import dream_records as records
 from reverie.protocols.anthropic import stores as store_records
 from reverie.protocols.anthropic.content import Clean
 from reverie.protocols.anthropic.dream_faults import Unavailable, failure
-from reverie.protocols.anthropic.dream_plan import DreamPlanner, Planned, Written, fate_of, subject_tags
+from reverie.protocols.anthropic.dream_plan import DreamPlanner, FileWrite, PlannedWrites, fate_of, subject_tags
 from reverie.protocols.anthropic.dream_records import (
     FINAL,
     MOST_ACTIVE,
@@ -43,7 +43,7 @@ from reverie.protocols.anthropic.errors import StoreArchived
 from reverie.protocols.anthropic.listing import all_files
 from reverie.protocols.anthropic.memories import Memories
 from reverie.protocols.anthropic.names import DREAM, STORE, bare
-from reverie.protocols.anthropic.stores import Listed, StoreRecord, Stores, of_door, once
+from reverie.protocols.anthropic.stores import ListPage, StoreRecord, Stores, of_door, once
 from reverie.protocols.anthropic.transcripts import Transcript, decode, encode
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
@@ -174,7 +174,7 @@ class MemoryDreams:
         archived: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Listed:
+    ) -> ListPage:
         """Dreams, newest first."""
         actor.require(Right.READ)
 
@@ -186,8 +186,8 @@ class MemoryDreams:
                 and (before_instant is None or record.created_at < before_instant)
             )
 
-        def body(tx: ReadTx) -> Listed:
-            return store_records.listed(tx, records.SPACE, DreamRecord, wanted, limit=limit, after=after)
+        def body(tx: ReadTx) -> ListPage:
+            return store_records.list_documents(tx, records.SPACE, DreamRecord, wanted, limit=limit, after=after)
 
         return self._parts.store.read(Scope(actor.tenant), body)
 
@@ -259,16 +259,16 @@ class MemoryDreams:
                 run_id=record.id,
                 interrupted=Interrupted.ELSEWHERE,
             )
-            return done if run.status is not RunStatus.CANCELLED else self._given_up(actor, record.id)
+            return done if run.status is not RunStatus.CANCELLED else self._end_orphan(actor, record.id)
         except RunOver:
-            return self._given_up(actor, record.id)
+            return self._end_orphan(actor, record.id)
         except StoreError:
             raise  # another worker tries again
         except Exception as fault:
             self._fail(actor, dream_id, fault)
             return True
 
-    def _given_up(self, actor: Actor, dream_id: str) -> bool:
+    def _end_orphan(self, actor: Actor, dream_id: str) -> bool:
         """End a dream whose run ended without it: the run was canceled, or no process came back to it for too long."""
         status = self._runs.get(actor, dream_id).status
         if status is RunStatus.FAILED:
@@ -379,9 +379,9 @@ class MemoryDreams:
 
     # committing
 
-    def _commit(self, actor: Actor, record: DreamRecord, planned: Planned, rules: Rules) -> Body[bool]:
+    def _commit(self, actor: Actor, record: DreamRecord, planned: PlannedWrites, rules: Rules) -> Body[bool]:
         """The transaction of a dream: not canceled, every file as it was read, then all files and the report."""
-        ready: list[tuple[Written, str, Clean | None]] = []
+        ready: list[tuple[FileWrite, str, Clean | None]] = []
         for write in planned.writes:
             file_id = write.before.id if write.before is not None else self._parts.ids.new()
             clean = None
@@ -414,7 +414,7 @@ class MemoryDreams:
 
         return body
 
-    def _keep(self, tx: WriteTx, planned: Planned, changes: Sequence[FileChange], seq: int) -> None:
+    def _keep(self, tx: WriteTx, planned: PlannedWrites, changes: Sequence[FileChange], seq: int) -> None:
         """Store the engine's report, and a link from every text to its sources."""
         made, links, fates = planned.made, {}, {}
         stored = {entry.id for entry in made.sources}
@@ -439,7 +439,7 @@ class MemoryDreams:
         actor: Actor,
         store: StoreRecord,
         now: Mapping[str, File],
-        one: tuple[Written, str, Clean | None],
+        one: tuple[FileWrite, str, Clean | None],
         policy: TenantPolicy,
         *,
         session: str | None,

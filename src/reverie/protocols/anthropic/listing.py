@@ -14,7 +14,7 @@ from reverie.core.query import Filter, each
 from reverie.memory import files
 from reverie.memory.files import File, alive
 from reverie.protocols.anthropic.names import ENTRIES
-from reverie.protocols.anthropic.stores import Listed, StoreRecord
+from reverie.protocols.anthropic.stores import ListPage, StoreRecord
 from reverie.store.contract import ReadTx
 
 MOST_ENTRIES = 2000
@@ -38,18 +38,18 @@ class Memory(Struct, frozen=True):
 
 def all_files(tx: ReadTx, record: StoreRecord, folder: str, *, most: int | None = None) -> list[Memory]:
     """Return the memories below a folder with their content; at most this many."""
-    found: list[Memory] = []
+    results: list[Memory] = []
     after: str | None = folder
-    while after is not None and (most is None or len(found) < most):
+    while after is not None and (most is None or len(results) < most):
         page = tx.documents(files.paths(record.id), cursor=after, limit=200 if most is None else most)
         below = [document for document in page.items if document.key.startswith(folder)]
         read = [msgspec.json.decode(document.body or b"", type=File) for document in below]
-        found += [memory for memory in _contents(tx, record, read) if memory is not None]
+        results += [memory for memory in _contents(tx, record, read) if memory is not None]
         after = page.cursor if len(below) == len(page.items) else None
-    return found[:most]
+    return results[:most]
 
 
-def list_files(tx: ReadTx, record: StoreRecord, prefix: str, depth: int, limit: int, after: str | None) -> Listed:
+def list_files(tx: ReadTx, record: StoreRecord, prefix: str, depth: int, limit: int, after: str | None) -> ListPage:
     """One page of memories, or of texts that name a folder."""
     items: list[Memory | str] = []
     last = after
@@ -78,16 +78,16 @@ def list_files(tx: ReadTx, record: StoreRecord, prefix: str, depth: int, limit: 
             if item is None:
                 continue
             if len(items) == limit:
-                return Listed(tuple(items), last)
+                return ListPage(tuple(items), last)
             items.append(item)
             last = one + _BEYOND if isinstance(one, str) else one.path
         if done:
-            return Listed(tuple(items))
+            return ListPage(tuple(items))
 
 
-def _list_bound(tx: ReadTx, record: StoreRecord, prefix: str, depth: int, limit: int, after: str | None) -> Listed:
+def _list_bound(tx: ReadTx, record: StoreRecord, prefix: str, depth: int, limit: int, after: str | None) -> ListPage:
     """The same for a store that shows entries of other interfaces too."""
-    found: dict[str, Memory | str] = {}
+    results: dict[str, Memory | str] = {}
     for memory in (*all_files(tx, record, prefix), *other_entries(tx, record)):
         path = memory.file.path
         if not path.startswith(prefix):
@@ -95,21 +95,21 @@ def _list_bound(tx: ReadTx, record: StoreRecord, prefix: str, depth: int, limit:
         rest = path[len(prefix) :]
         if depth == 1 and "/" in rest:
             folder = prefix + rest[: rest.index("/") + 1]
-            found[folder] = folder
+            results[folder] = folder
         else:
-            found[path] = memory
-    order = sorted(found, key=str.encode)
+            results[path] = memory
+    order = sorted(results, key=str.encode)
     left = [key for key in order if after is None or key.encode() > after.encode()]
-    return Listed(tuple(found[key] for key in left[:limit]), left[limit - 1] if len(left) > limit else None)
+    return ListPage(tuple(results[key] for key in left[:limit]), left[limit - 1] if len(left) > limit else None)
 
 
 def _contents(tx: ReadTx, record: StoreRecord, read: Sequence[File]) -> list[Memory | None]:
     """Memories with their content; None for those whose entry other interfaces retired."""
-    found = tx.at([file.position for file in read if file.text], Filter()) if any(file.text for file in read) else {}
-    return [shown(tx, record, file, found.get(file.position)) for file in read]
+    results = tx.at([file.position for file in read if file.text], Filter()) if any(file.text for file in read) else {}
+    return [load_memory(tx, record, file, results.get(file.position)) for file in read]
 
 
-def shown(tx: ReadTx, record: StoreRecord, file: File, entry: Entry | None = None) -> Memory | None:
+def load_memory(tx: ReadTx, record: StoreRecord, file: File, entry: Entry | None = None) -> Memory | None:
     """A memory with its content; None when another interface retired its entry."""
     if not file.text:
         row = files.load_version(tx, record.id, file.version)

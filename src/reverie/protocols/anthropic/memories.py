@@ -28,7 +28,7 @@ from reverie.protocols.anthropic.errors import (
     SecretInContent,
     StoreArchived,
 )
-from reverie.protocols.anthropic.listing import Memory, all_files, entry_memory, list_files, other_entries, shown
+from reverie.protocols.anthropic.listing import Memory, all_files, entry_memory, list_files, load_memory, other_entries
 from reverie.protocols.anthropic.names import (
     ENTRIES,
     MEMORY,
@@ -38,7 +38,7 @@ from reverie.protocols.anthropic.names import (
     check_path,
     check_prefix,
 )
-from reverie.protocols.anthropic.stores import Listed, StoreRecord, of_door, once
+from reverie.protocols.anthropic.stores import ListPage, StoreRecord, of_door, once
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -72,7 +72,7 @@ class Memories:
             if current.bound and path.startswith(ENTRIES):
                 return next((memory for memory in other_entries(tx, current) if memory.file.path == path), None)
             file = files.load_file(tx, record.id, path)
-            return shown(tx, current, file) if file is not None else None
+            return load_memory(tx, current, file) if file is not None else None
 
         return self._parts.store.read(Scope(actor.tenant, record.ref), body)
 
@@ -85,13 +85,13 @@ class Memories:
         depth: int = 0,
         limit: int = 20,
         after: str | None = None,
-    ) -> Listed:
+    ) -> ListPage:
         """Memories below a folder and (with depth 1) the folders in it, in order of their paths."""
         actor.require(Right.READ)
         check_prefix(prefix)
         record = self.store_of(actor, store_id)
 
-        def body(tx: ReadTx) -> Listed:
+        def body(tx: ReadTx) -> ListPage:
             return list_files(tx, stores.load(tx, record.id), prefix, depth, limit, after)
 
         return self._parts.store.read(Scope(actor.tenant, record.ref), body)
@@ -104,7 +104,7 @@ class Memories:
 
         def body(tx: ReadTx) -> Memory | None:
             file = files.find_file(tx, record.id, name)
-            return shown(tx, record, file, entry) if file is not None and file.version == entry.id else None
+            return load_memory(tx, record, file, entry) if file is not None and file.version == entry.id else None
 
         return self._parts.store.read(Scope(actor.tenant, record.ref), body)
 
@@ -153,7 +153,7 @@ class Memories:
 
             return body
 
-        return self._guarded(actor, record, prepare)
+        return self._guard(actor, record, prepare)
 
     def update(
         self,
@@ -213,7 +213,7 @@ class Memories:
 
             return body
 
-        return self._guarded(actor, record, prepare)
+        return self._guard(actor, record, prepare)
 
     def delete(
         self,
@@ -245,7 +245,7 @@ class Memories:
             request = [record.id, memory_id, expected]
             return lambda tx: once(tx, rules, "memory.delete", idempotency_key, request, work)
 
-        return self._guarded(actor, record, prepare)
+        return self._guard(actor, record, prepare)
 
     def delete_below(self, actor: Actor, store_id: str, folder: str, *, session: str | None = None) -> int:
         """Delete every memory below a folder, all of them or none; return their number."""
@@ -258,14 +258,14 @@ class Memories:
 
             def body(tx: WriteTx) -> int:
                 current = stores.load(tx, record.id)
-                found = [memory.file for memory in all_files(tx, current, folder)]
-                for file in found:
+                results = [memory.file for memory in all_files(tx, current, folder)]
+                for file in results:
                     self.remove(tx, actor, current, file, rules.policy, session=clean)
-                return len(found)
+                return len(results)
 
             return body
 
-        return self._guarded(actor, record, prepare)
+        return self._guard(actor, record, prepare)
 
     def move_below(self, actor: Actor, store_id: str, folder: str, target: str, *, session: str | None = None) -> int:
         """Move every memory below a folder to another, all of them or none. Each keeps its id."""
@@ -301,9 +301,9 @@ class Memories:
 
             return body
 
-        return self._guarded(actor, record, prepare)
+        return self._guard(actor, record, prepare)
 
-    def _guarded(self, actor: Actor, record: StoreRecord, prepare: Callable[[Rules], Callable[[WriteTx], T]]) -> T:
+    def _guard(self, actor: Actor, record: StoreRecord, prepare: Callable[[Rules], Callable[[WriteTx], T]]) -> T:
         return retry(
             lambda _: self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, record.ref)),
             busy=lambda: StoreBusy("The memory changes faster than it can be written. Try again."),
@@ -324,7 +324,7 @@ class Memories:
             if entry is not None and entry.kind != FILE_KIND:
                 return entry_memory(record, entry)
         file = files.find_file(tx, store_id, bare(MEMORY, memory_id, "memory"))
-        memory = shown(tx, record, file) if file is not None else None
+        memory = load_memory(tx, record, file) if file is not None else None
         if memory is None:
             raise NotFound("There is no memory with that id.")
         return memory
@@ -360,10 +360,10 @@ class Memories:
             source=Source(session=session, trust=10) if session else Source(),
         )
         item = self._entries.prepare(actor, record.ref, [draft], _for_files(rules))[0]
-        found = {kind: count for kind, count in item.findings.items() if count}
-        if found and rules.policy.store_secrets == "refuse":
-            raise SecretInContent(details={"kinds": sorted(found)})
-        return Clean(item.entry.content, item, found)
+        results = {kind: count for kind, count in item.findings.items() if count}
+        if results and rules.policy.store_secrets == "refuse":
+            raise SecretInContent(details={"kinds": sorted(results)})
+        return Clean(item.entry.content, item, results)
 
     def write(
         self,

@@ -27,7 +27,7 @@ _LEAST_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Reorganized:
+class Reorganization:
     """New state of the files, and the transcripts not yet used."""
 
     texts: Mapping[str, str | None]
@@ -67,7 +67,9 @@ class _Lines:
         return "\n".join(kept)
 
 
-def reorganize(memories: Sequence[Memory], transcripts: Sequence[Entry], distiller: ExtractiveDistiller) -> Reorganized:
+def reorganize(
+    memories: Sequence[Memory], transcripts: Sequence[Entry], distiller: ExtractiveDistiller
+) -> Reorganization:
     """Find statements repeated in the files and the transcripts, and outdated ones."""
     files = [_lines(memory) for memory in memories]
     sources: list[Source] = []
@@ -97,7 +99,7 @@ def reorganize(memories: Sequence[Memory], transcripts: Sequence[Entry], distill
         if file.gone or file.replaced:
             texts[file.memory.file.id] = file.text()
             origins[file.memory.file.id] = tuple(sorted({origin for _, origin in file.replaced.values()}))
-    return Reorganized(
+    return Reorganization(
         texts=texts,
         sources=origins,
         left=_remaining(transcripts, said, known),

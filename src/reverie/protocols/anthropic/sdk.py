@@ -24,20 +24,11 @@ except ImportError:  # pragma: no cover
     raise Invalid("The memory tool needs the client of Anthropic: pip install 'reverie[anthropic]'") from None
 
 if TYPE_CHECKING:
-    from anthropic.types.beta import (
-        BetaMemoryTool20250818CreateCommand,
-        BetaMemoryTool20250818DeleteCommand,
-        BetaMemoryTool20250818InsertCommand,
-        BetaMemoryTool20250818RenameCommand,
-        BetaMemoryTool20250818StrReplaceCommand,
-        BetaMemoryTool20250818ViewCommand,
-    )
-
     from reverie.core.actor import Actor
     from reverie.host import Host
 
 
-class Opened(Protocol):
+class OpenMemory(Protocol):
     """The object returned by `reverie.open`."""
 
     @property
@@ -95,7 +86,7 @@ class RemoteCommands:
 
 
 def commands(
-    memory: Opened | Anthropic,
+    memory: OpenMemory | Anthropic,
     store: str | None,
     *,
     session: str | None = None,
@@ -124,7 +115,7 @@ def commands(
     )
 
 
-def _client(memory: Opened | Anthropic) -> Anthropic | None:
+def _client(memory: OpenMemory | Anthropic) -> Anthropic | None:
     """The client of a running host; None for a memory in this process."""
     if isinstance(memory, Anthropic):
         return memory
@@ -135,12 +126,12 @@ def _client(memory: Opened | Anthropic) -> Anthropic | None:
     return Anthropic(base_url=f"{connection.url}/anthropic", api_key=connection.key)
 
 
-class MemoryTool(BetaAbstractMemoryTool):
-    """Claude's memory tool over a memory store of Reverie. Safe to share between threads."""
+class _Tool:
+    """The constructor of both tools."""
 
     def __init__(
         self,
-        memory: Opened | Anthropic,
+        memory: OpenMemory | Anthropic,
         store: str | None = None,
         *,
         session: str | None = None,
@@ -148,72 +139,37 @@ class MemoryTool(BetaAbstractMemoryTool):
         view_limit: int | None = None,
         cache_control: Any = None,
     ) -> None:
-        super().__init__(cache_control=cache_control)
+        super().__init__(cache_control=cache_control)  # type: ignore[call-arg]
         self.commands = commands(memory, store, session=session, on_exists=on_exists, view_limit=view_limit)
+
+
+class MemoryTool(_Tool, BetaAbstractMemoryTool):
+    """Claude's memory tool over a memory store of Reverie. Safe to share between threads."""
 
     def handle(self, tool_use: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to the `input` of a tool use: `{"content": text, "is_error": bool}`. For loops of your own."""
         return self.commands.handle(tool_use)
 
-    def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+    def _run(self, command: Any) -> str:
         return _run(self.commands, command)
 
-    def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        return _run(self.commands, command)
-
-    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        return _run(self.commands, command)
-
-    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        return _run(self.commands, command)
-
-    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        return _run(self.commands, command)
-
-    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        return _run(self.commands, command)
+    view = create = str_replace = insert = delete = rename = _run
 
     def clear_all_memory(self) -> str:
         return self.commands.clear_all()
 
 
-class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
+class AsyncMemoryTool(_Tool, BetaAsyncAbstractMemoryTool):
     """The same for `AsyncAnthropic`. Work runs in threads."""
-
-    def __init__(
-        self,
-        memory: Opened | Anthropic,
-        store: str | None = None,
-        *,
-        session: str | None = None,
-        on_exists: str = "error",
-        view_limit: int | None = None,
-        cache_control: Any = None,
-    ) -> None:
-        super().__init__(cache_control=cache_control)
-        self.commands = commands(memory, store, session=session, on_exists=on_exists, view_limit=view_limit)
 
     async def handle(self, tool_use: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to the `input` of a tool use."""
         return await asyncio.to_thread(self.commands.handle, tool_use)
 
-    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+    async def _run(self, command: Any) -> str:
         return await asyncio.to_thread(_run, self.commands, command)
 
-    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        return await asyncio.to_thread(_run, self.commands, command)
-
-    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        return await asyncio.to_thread(_run, self.commands, command)
-
-    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        return await asyncio.to_thread(_run, self.commands, command)
-
-    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        return await asyncio.to_thread(_run, self.commands, command)
-
-    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        return await asyncio.to_thread(_run, self.commands, command)
+    view = create = str_replace = insert = delete = rename = _run
 
     async def clear_all_memory(self) -> str:
         return await asyncio.to_thread(self.commands.clear_all)

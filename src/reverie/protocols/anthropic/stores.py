@@ -55,7 +55,7 @@ class StoreRecord(Struct, frozen=True):
         return self.metadata.get(SUBJECT)
 
 
-class Listed(Struct, frozen=True):
+class ListPage(Struct, frozen=True):
     """One page of anything; `after` leads on, None at the end."""
 
     items: tuple[Any, ...]
@@ -152,7 +152,7 @@ class Stores:
         archived: bool = False,
         limit: int = 20,
         after: str | None = None,
-    ) -> Listed:
+    ) -> ListPage:
         """Stores, newest first."""
         actor.require(Right.READ)
 
@@ -163,8 +163,8 @@ class Stores:
                 and (until is None or record.created_at <= until)
             )
 
-        def body(tx: ReadTx) -> Listed:
-            return listed(tx, SPACE, StoreRecord, wanted, limit=limit, after=after)
+        def body(tx: ReadTx) -> ListPage:
+            return list_documents(tx, SPACE, StoreRecord, wanted, limit=limit, after=after)
 
         return self._parts.store.read(Scope(actor.tenant), body)
 
@@ -300,9 +300,9 @@ def own_entries(tx: ReadTx, record: StoreRecord) -> list[Entry]:
     return [entry for entry in found if entry.attributes.get("store") == STORE + record.id]
 
 
-def listed(
+def list_documents(
     tx: ReadTx, space: str, kind: type[T], wanted: Callable[[T], bool], *, limit: int, after: str | None
-) -> Listed:
+) -> ListPage:
     """List documents of a space that match, in order of their keys; at most this many are read for one page."""
     items: list[T] = []
     looked = 0
@@ -315,9 +315,9 @@ def listed(
                 items.append(record)
         looked += len(page.items)
         if page.cursor is None:
-            return Listed(tuple(items))
+            return ListPage(tuple(items))
         if len(items) >= limit or looked >= MOST_LOOKED_AT:
-            return Listed(tuple(items), after)
+            return ListPage(tuple(items), after)
 
 
 def once(tx: WriteTx, rules: Rules, use: str, key: str | None, request: object, work: Callable[[WriteTx], str]) -> str:

@@ -78,7 +78,7 @@ class MemoryCommands:
             most = fault.details.get("max_bytes", 0)
             raise ToolFault(f"File {command.get('path')} would exceed the limit of {most:,} bytes.") from None
         except PreconditionFailed:
-            raise ToolFault(_raced(str(command.get("path", command.get("old_path", ""))))) from None
+            raise ToolFault(_conflict_text(str(command.get("path", command.get("old_path", ""))))) from None
         except PathConflict as fault:
             taken = ROOT + str(fault.details["conflicting_path"])
             raise ToolFault(f"The destination already exists: {taken}") from None
@@ -97,11 +97,11 @@ class MemoryCommands:
         path = located(given)
         memory = self._at(path)
         if memory is not None:
-            return self._limited(_numbered_file(given, memory.content or "", command.get("view_range")))
+            return self._limit(_numbered_file(given, memory.content or "", command.get("view_range")))
         found = self._below(path)
         if not found and path != "/":
             raise ToolFault(f"The path {given} does not exist. Please provide a valid path.")
-        return self._limited(_folder(given, path, found))
+        return self._limit(_folder(given, path, found))
 
     def _create(self, command: Mapping[str, Any]) -> str:
         given, text = _text(command, "path"), _text(command, "file_text")
@@ -143,9 +143,9 @@ class MemoryCommands:
         made = self._edit(given, path, replaced)
         lines = (made.content or "").split("\n")
         first, last = max(0, changed - 2), min(len(lines), changed + 3)
-        snippet = _numbered(lines[first:last], first + 1)
-        said = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-        return said + snippet + _note(made)
+        snippet = _number_lines(lines[first:last], first + 1)
+        message = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+        return message + snippet + _note(made)
 
     def _insert(self, command: Mapping[str, Any]) -> str:
         given, added = _text(command, "path"), _text(command, "insert_text")
@@ -223,14 +223,14 @@ class MemoryCommands:
 
     def _below(self, path: str) -> list[File]:
         folder = path if path == "/" else path + "/"
-        found: list[File] = []
+        results: list[File] = []
         after: str | None = None
         while True:
             page = self._memories.list(self._actor, self._store, prefix=folder, limit=100, after=after)
-            found += [memory.file for memory in page.items]
+            results += [memory.file for memory in page.items]
             after = page.after
             if after is None:
-                return found
+                return results
 
     def _is_folder(self, path: str) -> bool:
         folder = path if path == "/" else path + "/"
@@ -247,7 +247,7 @@ class MemoryCommands:
         def edit(attempt: int) -> Memory:
             memory = self._at(path)
             if memory is None and attempt:
-                raise ToolFault(_raced(given))
+                raise ToolFault(_conflict_text(given))
             if memory is None:
                 if self._is_folder(path):
                     raise ToolFault(f"The path {given} is not a file.")
@@ -261,9 +261,11 @@ class MemoryCommands:
                 session=self._session,
             )
 
-        return retry(edit, on=(PreconditionFailed, NotFound), busy=lambda: ToolFault(_raced(given)), tries=_TRIES)
+        return retry(
+            edit, on=(PreconditionFailed, NotFound), busy=lambda: ToolFault(_conflict_text(given)), tries=_TRIES
+        )
 
-    def _limited(self, text: str) -> str:
+    def _limit(self, text: str) -> str:
         if self._view_limit is None or len(text) <= self._view_limit:
             return text
         return text[: self._view_limit] + "\n... (cut; use view_range to see more)"
@@ -308,15 +310,15 @@ def _folder(given: str, path: str, found: Sequence[File]) -> str:
             sizes[names[:depth]] = sizes.get(names[:depth], 0) + file.size
             if depth < len(names):
                 folders.add(names[:depth])
-    shown = [names for names in sizes if 0 < len(names) <= 2 and not any(name.startswith(".") for name in names)]
+    rows = [names for names in sizes if 0 < len(names) <= 2 and not any(name.startswith(".") for name in names)]
     base = given.rstrip("/")
     lines = [f"{size_text(sizes.get((), 0))}\t{given}"]
     lines += [
         f"{size_text(sizes[names])}\t{base}/{'/'.join(names)}{'/' if names in folders else ''}"
-        for names in sorted(shown)
+        for names in sorted(rows)
     ]
-    said = f"Here're the files and directories up to 2 levels deep in {given}, excluding hidden items:\n"
-    return said + "\n".join(lines)
+    message = f"Here're the files and directories up to 2 levels deep in {given}, excluding hidden items:\n"
+    return message + "\n".join(lines)
 
 
 def _numbered_file(given: str, text: str, view_range: object) -> str:
@@ -329,34 +331,34 @@ def _numbered_file(given: str, text: str, view_range: object) -> str:
             raise ToolFault("view_range is a list of two whole numbers.")
         start = max(1, view_range[0]) - 1
         lines = lines[start : len(lines) if view_range[1] == -1 else view_range[1]]
-    return f"Here's the content of {given} with line numbers:\n" + _numbered(lines, start + 1)
+    return f"Here's the content of {given} with line numbers:\n" + _number_lines(lines, start + 1)
 
 
-def _numbered(lines: Sequence[str], first: int) -> str:
+def _number_lines(lines: Sequence[str], first: int) -> str:
     return "\n".join(f"{str(number).rjust(_WIDTH)}\t{line}" for number, line in enumerate(lines, first))
 
 
 def _lines_of(text: str, old: str) -> list[int]:
     """The lines in which each match begins."""
-    found: list[int] = []
+    results: list[int] = []
     line, seen, at = 1, 0, text.find(old)
     while at != -1:
         line += text.count("\n", seen, at)
         seen = at
-        found.append(line)
+        results.append(line)
         at = text.find(old, at + 1)
-    return found
+    return results
 
 
 def _note(memory: Memory) -> str:
     count = sum(memory.findings.values())
     if not count:
         return ""
-    said = "secret was" if count == 1 else "secrets were"
-    return f"\nNote: {count} {said} replaced ({', '.join(sorted(memory.findings))})."
+    message = "secret was" if count == 1 else "secrets were"
+    return f"\nNote: {count} {message} replaced ({', '.join(sorted(memory.findings))})."
 
 
-def _raced(given: str) -> str:
+def _conflict_text(given: str) -> str:
     return f"The file {given} no longer exists (may have been deleted or renamed concurrently)."
 
 

@@ -57,13 +57,13 @@ class Sessions:
 
     def words(self, actor: Actor, names: Sequence[str]) -> list[Entry]:
         """The words of all sessions, each entry once, in order of time. Raises SessionGone."""
-        found: dict[tuple[str, str], Entry] = {}
+        results: dict[tuple[str, str], Entry] = {}
         for name in names:
             words = self._words(actor, name, most=MOST_ENTRIES)
             if not words:
                 raise SessionGone("The words of a session are gone.")
-            found |= {(entry.ref, entry.id): entry for entry in words}
-        return sorted(found.values(), key=lambda entry: (entry.created_at, entry.id))
+            results |= {(entry.ref, entry.id): entry for entry in words}
+        return sorted(results.values(), key=lambda entry: (entry.created_at, entry.id))
 
     def _words(self, actor: Actor, name: str, *, most: int) -> list[Entry]:
         kind, _, rest = name.partition(":")
@@ -92,8 +92,8 @@ class Sessions:
     def cleaned(self, given: Sequence[Transcript], rules: Rules) -> list[Transcript]:
         """Transcripts without secrets."""
         texts = [one.text for one in given]
-        found = self._parts.redactor.many(texts, rules.known) if texts else []
-        return [Transcript(one.id, clean.text) for one, clean in zip(given, found, strict=True)]
+        results = self._parts.redactor.many(texts, rules.known) if texts else []
+        return [Transcript(one.id, clean.text) for one, clean in zip(given, results, strict=True)]
 
 
 def stand_ins(ref: str, given: Sequence[Transcript], at: int) -> list[Entry]:

@@ -20,7 +20,7 @@ from reverie.protocols.anthropic import stores
 from reverie.protocols.anthropic.errors import VersionIsHead
 from reverie.protocols.anthropic.memories import Memories
 from reverie.protocols.anthropic.names import MEMORY, VERSION, actor_document, bare
-from reverie.protocols.anthropic.stores import MOST_LOOKED_AT, Listed, StoreRecord, of_door
+from reverie.protocols.anthropic.stores import MOST_LOOKED_AT, ListPage, StoreRecord, of_door
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -47,14 +47,14 @@ class VersionFilter(Struct, frozen=True):
     def fits(self, row: FileVersion) -> bool:
         """Whether a row is wanted; its file and its instant are looked at elsewhere."""
         actor: Mapping[str, str] = actor_document(row.actor, row.session)
-        asked = {
+        criteria = {
             "api_key_id": self.api_key_id,
             "session_id": self.session_id,
             "service_account_id": self.service_account_id,
         }
         if self.operation is not None and row.operation != self.operation:
             return False
-        return all(value is None or actor.get(name) == value for name, value in asked.items())
+        return all(value is None or actor.get(name) == value for name, value in criteria.items())
 
 
 class Versions:
@@ -79,12 +79,12 @@ class Versions:
 
     def list(
         self, actor: Actor, store_id: str, wanted: VersionFilter, *, limit: int = 20, after: str | None = None
-    ) -> Listed:
+    ) -> ListPage:
         """List versions, newest first. Those of one memory come from its own list, whatever the store's size."""
         actor.require(Right.READ)
         record = self._memories.store_of(actor, store_id)
 
-        def body(tx: ReadTx) -> Listed:
+        def body(tx: ReadTx) -> ListPage:
             stores.load(tx, record.id)
             return _list(tx, record, wanted, limit, after)
 
@@ -138,7 +138,7 @@ def _view(tx: ReadTx, record: StoreRecord, row: FileVersion) -> Version:
     return Version(record, row, entry.content if entry is not None else None)
 
 
-def _list(tx: ReadTx, record: StoreRecord, wanted: VersionFilter, limit: int, after: str | None) -> Listed:
+def _list(tx: ReadTx, record: StoreRecord, wanted: VersionFilter, limit: int, after: str | None) -> ListPage:
     """List rows in order; at most this many are read for one page."""
     space, head = files.versions(record.id), ""
     if wanted.memory_id is not None:
@@ -151,7 +151,7 @@ def _list(tx: ReadTx, record: StoreRecord, wanted: VersionFilter, limit: int, af
         page = tx.documents(space, cursor=after or None, limit=min(max(limit - len(items), 1), 100))
         for document in page.items:
             if not document.key.startswith(head):
-                return Listed(tuple(items))
+                return ListPage(tuple(items))
             after = document.key
             name = complement(document.key[len(head) :])
             row = files.load_version(tx, record.id, name) if head else None
@@ -160,11 +160,11 @@ def _list(tx: ReadTx, record: StoreRecord, wanted: VersionFilter, limit: int, af
             if row is None:
                 continue
             if wanted.since is not None and row.created_at < wanted.since:
-                return Listed(tuple(items))
+                return ListPage(tuple(items))
             if wanted.fits(row):
                 items.append(_view(tx, record, row))
         looked += len(page.items)
         if page.cursor is None:
-            return Listed(tuple(items))
+            return ListPage(tuple(items))
         if len(items) >= limit or looked >= MOST_LOOKED_AT:
-            return Listed(tuple(items), after)
+            return ListPage(tuple(items), after)

@@ -16,7 +16,7 @@ from anthropic._types import NotGiven, Omit
 from anthropic.resources.beta.messages import AsyncMessages, Messages
 
 from reverie.protocols.anthropic import wire
-from reverie.window.calls import SdkCall
+from reverie.window.calls import SdkCall, WindowResource
 from reverie.window.driver import AsyncDriver, SyncDriver
 from reverie.window.turn import InputIs
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from reverie.core.actor import Actor
     from reverie.host import Host
 
-_CREATE = "/v1/messages"
 _GIVEN: ContextVar[InputIs] = ContextVar("given", default="items")
 """Whether the messages of the call under way are what is new, or all there is."""
 
@@ -61,14 +60,19 @@ def _request(body: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]
     return given, {**params, **extra}, kept
 
 
-class WindowMessages(Messages):
-    """`client.beta.messages` inside a window."""
+class _Resource(WindowResource):
+    """`messages` of either SDK client."""
 
-    def __init__(self, window: MessagesSyncWindow, client: Any) -> None:
-        super().__init__(client)
-        self._window = window
-        self._whole: Any = client
-        self._post = self._posted
+    create_path = "/v1/messages"
+
+    def _ask(self, body: Any, call: SdkCall, *, stream: bool) -> Any:
+        messages, params, call.options = _request(body, call.options)
+        self._window.last_call = call
+        return self._window.ask(messages, _GIVEN.get(), params, call, stream=stream)
+
+
+class WindowMessages(_Resource, Messages):
+    """`client.beta.messages` inside a window."""
 
     def create(self, *, input_is: InputIs = "items", **arguments: Any) -> Any:
         """`client.beta.messages.create` inside the window. `messages` is what is new, or with `input_is="history"`
@@ -86,26 +90,6 @@ class WindowMessages(Messages):
         manager = super().stream(**arguments)
         return _Manager(manager, input_is)
 
-    def _posted(
-        self,
-        path: str,
-        *,
-        cast_to: Any,
-        body: Any = None,
-        options: Mapping[str, Any] | None = None,
-        stream: bool = False,
-        stream_cls: Any = None,
-        **more: Any,
-    ) -> Any:
-        call = SdkCall(dict(options or {}), cast_to, stream_cls)
-        if path != _CREATE:
-            return self._whole.post(
-                path, cast_to=cast_to, body=body, options=call.options, stream=stream, stream_cls=stream_cls, **more
-            )
-        messages, params, call.options = _request(body, call.options)
-        self._window.last_call = call
-        return self._window.ask(messages, _GIVEN.get(), params, call, stream=stream)
-
 
 class _Manager:
     """The SDK's stream manager, which asks when it is entered."""
@@ -121,14 +105,8 @@ class _Manager:
         self._manager.__exit__(*ended)
 
 
-class AsyncWindowMessages(AsyncMessages):
+class AsyncWindowMessages(_Resource, AsyncMessages):
     """`client.beta.messages` inside a window."""
-
-    def __init__(self, window: MessagesAsyncWindow, client: Any) -> None:
-        super().__init__(client)
-        self._window = window
-        self._whole: Any = client
-        self._post = self._posted
 
     async def create(self, *, input_is: InputIs = "items", **arguments: Any) -> Any:
         """`client.beta.messages.create` inside the window. `messages` is what is new, or with `input_is="history"`
@@ -146,33 +124,11 @@ class AsyncWindowMessages(AsyncMessages):
         with _as(input_is):
             return super().stream(**arguments)
 
-    def _posted(
-        self,
-        path: str,
-        *,
-        cast_to: Any,
-        body: Any = None,
-        options: Mapping[str, Any] | None = None,
-        stream: bool = False,
-        stream_cls: Any = None,
-        **more: Any,
-    ) -> Any:
-        call = SdkCall(dict(options or {}), cast_to, stream_cls)
-        if path != _CREATE:
-            return self._whole.post(
-                path, cast_to=cast_to, body=body, options=call.options, stream=stream, stream_cls=stream_cls, **more
-            )
-        messages, params, call.options = _request(body, call.options)
-        self._window.last_call = call
-        return self._window.ask(messages, _GIVEN.get(), params, call, stream=stream)
-
 
 class _Shared:
     """Additions of both windows to their base classes."""
 
     wire: ClassVar[Any] = wire
-    last_call: SdkCall | None = None
-    """The last call: a pass of our own goes with its headers."""
     memory: WindowMemory
 
 
@@ -189,11 +145,6 @@ class MessagesSyncWindow(_Shared, SyncDriver):
         self.parse = self.messages.parse
         self.stream = self.messages.stream
 
-    def compact(self) -> dict[str, Any] | None:
-        """Compact now if that is possible; returns the diagnostics of the pass."""
-        report: dict[str, Any] | None = self.run(self.engine.compact(), self.last_call)
-        return report
-
 
 class MessagesAsyncWindow(_Shared, AsyncDriver):
     """The same around an `anthropic.AsyncAnthropic` client. Close it with `aclose`, or use it as a context manager."""
@@ -203,8 +154,3 @@ class MessagesAsyncWindow(_Shared, AsyncDriver):
         self.create = self.messages.create
         self.parse = self.messages.parse
         self.stream = self.messages.stream
-
-    async def compact(self) -> dict[str, Any] | None:
-        """Compact now if that is possible; returns the diagnostics of the pass."""
-        report: dict[str, Any] | None = await self.run(self.engine.compact(), self.last_call)
-        return report

@@ -73,37 +73,37 @@ class Memories:
         if not filters or (set(filters) == {"user_id"} and named(filters, "user_id") is not None):
             return self._plain_page(self._refs(filters), start, size)
         count = 0
-        shown: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for entry in self._each(filters):
             one = document(entry)
             if holds(filters, one):
                 if start <= count < start + size:
-                    shown.append(one)
+                    rows.append(one)
                 count += 1
-        return count, shown
+        return count, rows
 
     def _plain_page(self, refs: Sequence[str], start: int, size: int) -> tuple[int, list[dict[str, Any]]]:
         total = 0
-        shown: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for ref in refs:
             count = self._host.reader.count(self._actor, ref)
             skip = max(0, start - total)
-            if skip < count and len(shown) < size:
-                shown += map(document, islice(self._entries(ref), skip, skip + size - len(shown)))
+            if skip < count and len(rows) < size:
+                rows += map(document, islice(self._entries(ref), skip, skip + size - len(rows)))
             total += count
-        return total, shown
+        return total, rows
 
     def search(self, query: str, filters: Mapping[str, Any], *, limit: int, threshold: float) -> list[dict[str, Any]]:
         """The memories that answer a query, best first; none when nothing does."""
-        found: list[tuple[float, dict[str, Any]]] = []
+        results: list[tuple[float, dict[str, Any]]] = []
         for ref in self._refs(filters):
             result = self._host.search.search(self._actor, ref, query[:4096], limit=min(200, max(limit * 4, 20)))
             for hit in result.hits:
                 shown = document(hit.entry)
                 if not hit.weak and hit.confidence >= threshold and holds(filters, shown):
-                    found.append((hit.score, {**shown, "score": round(hit.confidence, 4)}))
-        found.sort(key=lambda one: -one[0])
-        return [shown for _, shown in found[:limit]]
+                    results.append((hit.score, {**shown, "score": round(hit.confidence, 4)}))
+        results.sort(key=lambda one: -one[0])
+        return [shown for _, shown in results[:limit]]
 
     def update(self, changes: Sequence[tuple[str, str | None, Mapping[str, Any] | None]]) -> None:
         """Replace texts or metadata of memories, (id, text, metadata), in one transaction: all of them, or none.
@@ -117,29 +117,30 @@ class Memories:
             merged[memory_id] = (text or earlier, {**known, **(metadata or {})})
 
         def attempt(_: int) -> None:
-            found = [(self._find(memory_id), *change) for memory_id, change in merged.items()]
+            results = [(self._find(memory_id), *change) for memory_id, change in merged.items()]
             changed = [
-                (entry.ref, entry.id, _changed(entry, text, metadata), entry.version) for entry, text, metadata in found
+                (entry.ref, entry.id, _successor(entry, text, metadata), entry.version)
+                for entry, text, metadata in results
             ]
             try:
                 self._host.entries.supersede_many(self._actor, changed)
             except (Conflict, NotFound):  # another caller changed one of them: it has a new entry, or is gone
                 raise Moved from None
 
-        retry(attempt, busy=_contended)
+        retry(attempt, busy=_busy)
 
     def delete(self, memory_ids: Iterable[str]) -> None:
         """Take memories out of every read in one transaction: all of them, or none. Raises NotFound."""
         wanted = dict.fromkeys(memory_ids)
 
         def attempt(_: int) -> None:
-            found = [self._find(memory_id) for memory_id in wanted]
+            results = [self._find(memory_id) for memory_id in wanted]
             try:
-                self._host.lifecycle.delete_many(self._actor, [(entry.ref, entry.id) for entry in found])
+                self._host.lifecycle.delete_many(self._actor, [(entry.ref, entry.id) for entry in results])
             except NotFound:  # changed meanwhile
                 raise Moved from None
 
-        retry(attempt, busy=_contended)
+        retry(attempt, busy=_busy)
 
     def delete_all(self, filters: Mapping[str, Any]) -> int:
         """Delete every matching memory, a part at a time; return their number."""
@@ -187,7 +188,7 @@ class Memories:
 
     def entities(self) -> list[dict[str, Any]]:
         """Everyone whose memories are kept."""
-        found = []
+        results = []
         for ref, count in self._host.reader.refs(self._actor, f"{_ROOT}/"):
             newest = self._host.reader.page(self._actor, ref, limit=1).items
             kind, _, name = ref.removeprefix(f"{_ROOT}/").partition("-")
@@ -195,8 +196,8 @@ class Memories:
                 about = newest[0].attributes.get(_ROOT) or {}
                 times = to_iso(newest[0].created_at)
                 name = about.get(f"{kind}_id", name)
-                found.append({"id": ref, "name": name, "type": kind, "total_memories": count, "updated_at": times})
-        return found
+                results.append({"id": ref, "name": name, "type": kind, "total_memories": count, "updated_at": times})
+        return results
 
     def _ref(self, whose: Mapping[str, str]) -> str:
         for kind in KINDS:
@@ -247,11 +248,11 @@ def document(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _contended() -> Busy:
+def _busy() -> Busy:
     return Busy("This memory is being changed by others at the moment. Try again.")
 
 
-def _changed(before: Entry, text: str | None, metadata: Mapping[str, Any]) -> Draft:
+def _successor(before: Entry, text: str | None, metadata: Mapping[str, Any]) -> Draft:
     """Build the draft that supersedes an entry."""
     about = dict(before.attributes.get(_ROOT) or {})
     about |= {"id": about.get("id", before.id), "created_at": about.get("created_at", before.created_at)}

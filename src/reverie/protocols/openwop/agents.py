@@ -166,7 +166,7 @@ def inventory_entry(agent: Agent, families: Mapping[str, Any], *, durability: st
 
     `durability`: how the dimension of long-term durability is spelled.
     """
-    shown: dict[str, Any] = {
+    document: dict[str, Any] = {
         "agentId": agent.id,
         "persona": agent.persona,
         "label": agent.label,
@@ -177,19 +177,19 @@ def inventory_entry(agent: Agent, families: Mapping[str, Any], *, durability: st
         "hasHandoffSchemas": agent.has_handoff,
     }
     if agent.description is not None:
-        shown["description"] = agent.description
+        document["description"] = agent.description
     if agent.confidence is not None:
-        shown["confidenceThreshold"] = agent.confidence
+        document["confidenceThreshold"] = agent.confidence
     if agent.shape is not None:
-        shown["memoryShape"] = dict(agent.shape)
+        document["memoryShape"] = dict(agent.shape)
     unadvertised = lacking(agent.requires, families)
     if unadvertised:
-        shown["degraded"] = unadvertised
+        document["degraded"] = unadvertised
     missing = unmet(agent.shape or {}, families)
     if missing:
-        shown["memoryDegraded"] = True
-        shown["degradedMemoryDimensions"] = [durability if name == DURABILITY else name for name in missing]
-    return shown
+        document["memoryDegraded"] = True
+        document["degradedMemoryDimensions"] = [durability if name == DURABILITY else name for name in missing]
+    return document
 
 
 def read_manifest(manifest: Any, redactor: Redactor, known: KnownSecrets = KnownSecrets.EMPTY) -> list[Agent]:
@@ -277,7 +277,7 @@ def _confidence(item: Mapping[str, Any]) -> float | None:
 
 def read_folder(folder: str, redactor: Redactor) -> Iterable[Agent]:
     """The agents of every `*.json` in a folder, installed for the whole host. Raises Invalid naming a bad file."""
-    found: dict[str, Agent] = {}
+    results: dict[str, Agent] = {}
     if not folder:
         return ()
     try:
@@ -285,10 +285,10 @@ def read_folder(folder: str, redactor: Redactor) -> Iterable[Agent]:
         for path in files:
             try:
                 for agent in read_manifest(orjson.loads(path.read_bytes()), redactor):
-                    found[agent.id] = msgspec.structs.replace(agent, scope="host")
+                    results[agent.id] = msgspec.structs.replace(agent, scope="host")
             except (Invalid, ValueError) as fault:
                 why = fault.message if isinstance(fault, Invalid) else "it is not JSON"
                 raise Invalid(f"The agent manifest {path.name} cannot be used: {why}") from None
     except OSError as fault:
         raise Invalid(f"The folder of agent manifests cannot be read: {fault.strerror}.") from None
-    return found.values()
+    return results.values()

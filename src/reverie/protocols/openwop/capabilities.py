@@ -25,7 +25,7 @@ LONG_TERM = "long-term"
 
 
 @dataclass(frozen=True, slots=True)
-class Wired:
+class Wiring:
     """The running parts. Everything that is advertised follows from this."""
 
     durable: bool
@@ -42,10 +42,10 @@ class Wired:
     """Whether workspace files are served."""
 
 
-def wired(parts: Services, *, scheduler: bool, workspace: bool = False) -> Wired:
+def wired(parts: Services, *, scheduler: bool, workspace: bool = False) -> Wiring:
     """The parts as they are."""
     writable = not parts.read_only
-    return Wired(
+    return Wiring(
         durable=parts.store.durable,
         writable=writable,
         tokenizer=parts.tokens.name if parts.tokens else None,
@@ -57,11 +57,11 @@ def wired(parts: Services, *, scheduler: bool, workspace: bool = False) -> Wired
     )
 
 
-def families(has: Wired) -> dict[str, Any]:
+def families(has: Wiring) -> dict[str, Any]:
     """Every capability family of the host."""
-    found: dict[str, Any] = {"memory": _memory(has), "agents": _agents(has)}
+    results: dict[str, Any] = {"memory": _memory(has), "agents": _agents(has)}
     if has.scheduler:
-        found["scheduling"] = {
+        results["scheduling"] = {
             "supported": True,
             "cron": True,
             "delayed": True,
@@ -69,7 +69,7 @@ def families(has: Wired) -> dict[str, Any]:
             "maxFutureHorizon": iso_duration(HORIZON_MS),
         }
     if has.workspace:
-        found["workspace"] = {
+        results["workspace"] = {
             "supported": True,
             "versioned": True,
             "maxFileBytes": MAX_FILE_BYTES,
@@ -77,22 +77,22 @@ def families(has: Wired) -> dict[str, Any]:
             "maxVersions": MAX_VERSIONS,
         }
     if has.writable:
-        found["replay"] = {"supported": True, "modes": list(MODES)}
-        found["runs"] = {
+        results["replay"] = {"supported": True, "modes": list(MODES)}
+        results["runs"] = {
             "bulkCancel": {"supported": True, "maxRunIds": MAX_RUN_IDS},
             "pauseResume": {"supported": True, "drainPolicies": list(DRAIN_POLICIES)},
         }
-        found["idempotency"] = {
+        results["idempotency"] = {
             "supported": True,
             "layer1RetentionSeconds": TenantPolicy().idempotency_ms // 1000,
             "crossRegion": "single-region",
         }
     scopes = [*(["tenant"] if has.sealed else []), "run"]
-    found["secrets"] = {"supported": True, "scopes": scopes, "resolution": "host-managed"}
-    return found
+    results["secrets"] = {"supported": True, "scopes": scopes, "resolution": "host-managed"}
+    return results
 
 
-def _memory(has: Wired) -> dict[str, Any]:
+def _memory(has: Wiring) -> dict[str, Any]:
     policy = TenantPolicy()
     memory: dict[str, Any] = {
         "supported": True,
@@ -124,7 +124,7 @@ def _memory(has: Wired) -> dict[str, Any]:
     return memory
 
 
-def _agents(has: Wired) -> dict[str, Any]:
+def _agents(has: Wiring) -> dict[str, Any]:
     agents: dict[str, Any] = {"supported": has.dispatch}
     if has.durable:
         agents["memoryBackends"] = [LONG_TERM]
@@ -206,16 +206,16 @@ def dimensions(document: Mapping[str, Any]) -> list[CapabilityVerdict]:
 
 def unmet(shape: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
     """The dimensions an agent's memory shape asks for and the host does not have, in table order."""
-    asked = {name for flag, names in ASKED.items() if shape.get(flag) is True for name in names}
-    return [verdict.name for verdict in dimensions(document) if verdict.name in asked and not verdict.holds]
+    required = {name for flag, names in ASKED.items() if shape.get(flag) is True for name in names}
+    return [verdict.name for verdict in dimensions(document) if verdict.name in required and not verdict.holds]
 
 
 def lacking(keys: Sequence[str], document: Mapping[str, Any]) -> list[str]:
     """The capabilities an agent requires, by dotted key, that a host does not advertise."""
-    return [key for key in keys if not _met(_at(document, *key.removeprefix("host.").split(".")))]
+    return [key for key in keys if not _is_advertised(_at(document, *key.removeprefix("host.").split(".")))]
 
 
-def _met(value: Any) -> bool:
+def _is_advertised(value: Any) -> bool:
     """Whether the value at a key is an advertised capability."""
     if isinstance(value, Mapping):
         return value.get("supported", True) is True

@@ -153,7 +153,7 @@ def upcoming_commitment(tx: ReadTx) -> tuple[bool, int | None]:
     A condition may become true with any write: while a tenant has one, it is looked at again and again.
     """
     moving, at = False, None
-    for _, item in _stored(tx):
+    for _, item in _commitments(tx):
         if item.due is not None and item.fired_for == item.due:
             continue
         changes = _next(tx, item)[1] != item
@@ -190,14 +190,14 @@ def _holds(tx: ReadTx, item: Commitment) -> bool:
     return any(entry.id != item.id for entry in found)
 
 
-def _stored(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
+def _commitments(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
     for document in each(lambda cursor: tx.documents(COMMITMENT_SPACE, limit=_PAGE, cursor=cursor)):
         yield document.key, msgspec.json.decode(document.body or b"{}", type=Commitment)
 
 
 def _moving(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
     """Commitments that would change if they were looked at now."""
-    return ((key, item) for key, item in _stored(tx) if _next(tx, item)[1] != item)
+    return ((key, item) for key, item in _commitments(tx) if _next(tx, item)[1] != item)
 
 
 def _entries(tx: ReadTx) -> Iterator[Entry]:

@@ -41,7 +41,7 @@ _PATIENCE_SECONDS = 20.0
 _LOOK_AGAIN_SECONDS = 0.05
 
 
-class Passed(Struct, frozen=True):
+class PassResult(Struct, frozen=True):
     """Result of a compaction or distillation, for callers that may read text."""
 
     run_id: str
@@ -84,7 +84,7 @@ class PassRunner:
         summarizer_output: str | None = None,
         as_of: int | None = None,
         check: Check | None = None,
-    ) -> Passed | None:
+    ) -> PassResult | None:
         """Make one entry of many. None when fewer than two live entries are there to take.
 
         What must be kept is in the output. Entries for which `max_output_bytes` has no room are not taken: a further
@@ -119,7 +119,7 @@ class PassRunner:
         summarizer_output: str | None = None,
         as_of: int | None = None,
         check: Check | None = None,
-    ) -> Passed | None:
+    ) -> PassResult | None:
         """Distil a memory (or `sources` in its stead) within a token budget. None when there is nothing to distil.
 
         Raises TokenBudgetExceeded with nothing changed.
@@ -166,8 +166,8 @@ class PassRunner:
             raise Invalid("Name the memory: inputs.memoryRef.", pointer="/inputs/memoryRef")
         check_ref(ref)
         if workflow_id == DISTILL:
-            asked_budget(configurable)
-            _asked_index(inputs)
+            budget_option(configurable)
+            _index_option(inputs)
         if workflow_id == COMPACT:
             _integer("maxInputEntries", inputs.get("maxInputEntries"), least=1, most=MOST_ENTRIES)
             _integer("maxOutputBytes", inputs.get("maxOutputBytes"), least=1, most=2**31)
@@ -196,8 +196,8 @@ class PassRunner:
                 actor,
                 ref,
                 run_id=run_id,
-                budget=asked_budget(configurable),
-                index=_asked_index(inputs),
+                budget=budget_option(configurable),
+                index=_index_option(inputs),
                 as_of=snapshot_seq,
                 check=check,
             )
@@ -235,7 +235,7 @@ class PassRunner:
         secrets: Secrets | None,
         supplied: str | None,
         check: Check | None,
-    ) -> Passed | None:
+    ) -> PassResult | None:
         actor.require(Right.DREAM)
         self._rules.check_ref(actor.tenant, plan.ref)
         runner = replace(actor, run=run)
@@ -258,7 +258,7 @@ class PassRunner:
         archive = None
         if report.checksum is not None:
             archive = orjson.loads(self._archives.get(actor, report.checksum))
-        return Passed(run, report, entry.content, archive)
+        return PassResult(run, report, entry.content, archive)
 
     def _patiently(self, actor: Actor, attempt: Callable[[], T], check: Check | None) -> T:
         until = time.monotonic() + _PATIENCE_SECONDS
@@ -278,7 +278,7 @@ def source_count(report: DreamReport) -> int:
     return len(report.sources) or int(report.given)
 
 
-def asked_budget(configurable: Mapping[str, Any]) -> int | None:
+def budget_option(configurable: Mapping[str, Any]) -> int | None:
     """The token budget of a run's options: the dotted key, or the same nested. None when there is none."""
     value = configurable.get(BUDGET_KEY)
     if value is None:
@@ -289,7 +289,7 @@ def asked_budget(configurable: Mapping[str, Any]) -> int | None:
     return value
 
 
-def _asked_index(inputs: Mapping[str, Any]) -> bool:
+def _index_option(inputs: Mapping[str, Any]) -> bool:
     """Whether a run writes the index: it does unless its inputs say otherwise."""
     value = inputs.get("indexEmitted", True)
     if not isinstance(value, bool):

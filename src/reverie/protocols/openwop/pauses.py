@@ -38,15 +38,15 @@ class Pauses:
         if run.workflow == WORKSPACE_WORKFLOW:
             raise Forbidden("This run is the host's own and does not pause.", code="run_forbidden")
         if not known or run.interrupted is not Interrupted.AGAIN:
-            said = "This run belongs to a schedule or a dream and does not pause. Cancel it, or pause the schedule."
-            raise _conflict(run, said)
-        asked = msgspec.structs.replace(run, status=RunStatus.PAUSED, pause=Pause(policy, tx.now))
+            message = "This run belongs to a schedule or a dream and does not pause. Cancel it, or pause the schedule."
+            raise _conflict(run, message)
+        next_run = msgspec.structs.replace(run, status=RunStatus.PAUSED, pause=Pause(policy, tx.now))
         if tx.claim(lease_of(run.id), "pause", until=tx.now + 1):
             tx.release(lease_of(run.id), "pause")
-            return self.take_effect(tx, actor, asked)
+            return self.take_effect(tx, actor, next_run)
         seq = tx.append(NewEvent("run.pausing", "RUN", actor.id, data={"pausing": run.id, "policy": policy}))
-        save_run(tx, asked, seq=seq)
-        return asked
+        save_run(tx, next_run, seq=seq)
+        return next_run
 
     def take_effect(self, tx: WriteTx, actor: Actor, run: Run, *, done: bool = False) -> Run:
         """Between two steps: note the pause and leave the run alone; or, when it was withdrawn, note both and go on.
@@ -97,10 +97,10 @@ class Pauses:
 
 def in_replay(tx: ReadTx, run_id: str) -> list[Event]:
     """The recorded events of a run as a replay shows them: without its pauses."""
-    found: list[Event] = []
-    while page := tx.read_run(run_id, skip=len(found), limit=_PAGE):
-        found += page
-    return [event for event in found if event.type not in _EVENTS]
+    results: list[Event] = []
+    while page := tx.read_run(run_id, skip=len(results), limit=_PAGE):
+        results += page
+    return [event for event in results if event.type not in _EVENTS]
 
 
 def _conflict(run: Run, said: str) -> Conflict:

@@ -187,9 +187,9 @@ class Runs:
                 return self._end(tx, actor, run, RunStatus.CANCELLED)
             data = {"run": run_id}
             seq = tx.append(NewEvent("run.cancelling", "RUN", actor.id, data=data))
-            asked = msgspec.structs.replace(run, status=RunStatus.CANCELLING)
-            save_run(tx, asked, seq=seq)
-            return asked
+            next_run = msgspec.structs.replace(run, status=RunStatus.CANCELLING)
+            save_run(tx, next_run, seq=seq)
+            return next_run
 
         return self._parts.store.write(Scope(actor.tenant), body)
 
@@ -454,8 +454,8 @@ class Runs:
 
     def _visible(self, actor: Actor, value: Any) -> Any:
         if isinstance(value, list):
-            shown = [self._visible(actor, item) for item in value]
-            return [item for item, kept in zip(shown, value, strict=True) if item is not None or not names_entry(kept)]
+            rows = [self._visible(actor, item) for item in value]
+            return [item for item, kept in zip(rows, value, strict=True) if item is not None or not names_entry(kept)]
         if names_entry(value):
             ref, entry_id = value[ENTRY]
             where = msgspec.structs.replace(ANYTHING, expired=False)

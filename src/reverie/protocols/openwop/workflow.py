@@ -188,8 +188,8 @@ class ActiveRun:
         def body(tx: ReadTx) -> list[Entry]:
             before = tx.scan(Filter(tags=tags), limit=most, as_of=self.run.snapshot).items
             own = tx.scan(Filter(tags=tags, run=self.run.id), limit=most).items
-            found = {entry.id: entry for entry in (*before, *own)}
-            return sorted(found.values(), key=lambda entry: (-entry.created_at, -entry.position))[:most]
+            results = {entry.id: entry for entry in (*before, *own)}
+            return sorted(results.values(), key=lambda entry: (-entry.created_at, -entry.position))[:most]
 
         return self._parts.store.read(Scope(self.actor.tenant, ref), body)
 

@@ -62,7 +62,7 @@ def _body(name: str, parts: Services, passes: PassRunner) -> Callable[[ActiveRun
     return body
 
 
-def _compacted(event: Event) -> dict[str, Any]:
+def _compaction(event: Event) -> dict[str, Any]:
     data = event.data
     variables = {"memoryRef": data["ref"], "outputId": event.entry_id, "byteSize": data["bytes"]}
     variables["sourceCount"] = data["sources"]
@@ -71,13 +71,13 @@ def _compacted(event: Event) -> dict[str, Any]:
     return variables
 
 
-def _consolidated(event: Event) -> dict[str, Any]:
+def _consolidation(event: Event) -> dict[str, Any]:
     data = event.data
     return {"memoryRef": data["ref"], "inputCount": data["input_count"], "outputCount": data["output_count"]}
 
 
 _VARIABLES: Mapping[str, Callable[[Event], dict[str, Any]]] = {
-    "memory.compacted": _compacted,
-    "agent.memory.consolidated": _consolidated,
+    "memory.compacted": _compaction,
+    "agent.memory.consolidated": _consolidation,
 }
 """The variables of a pass, from its event: the answer of a resumed run."""

@@ -117,7 +117,7 @@ class Workspace:
 
             return body
 
-        return _retried(lambda: self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant)))
+        return _retry(lambda: self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant)))
 
     def delete(self, actor: Actor, path: str, *, if_match: str | None = None, owner: Owner = None) -> int:
         """Delete a file; the version of its tombstone. Raises NotFound."""
@@ -137,7 +137,7 @@ class Workspace:
                 raise Moved
             return after.version
 
-        return _retried(lambda: self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant)))
+        return _retry(lambda: self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant)))
 
 
 def space_of(owner: Owner) -> str:
@@ -221,7 +221,7 @@ def _match(if_match: str | None, current: Document | None) -> None:
         )
 
 
-def _retried(write: Callable[[], T]) -> T:
+def _retry(write: Callable[[], T]) -> T:
     return retry(
         lambda _: write(), busy=lambda: StoreBusy("The file changes faster than it can be written. Try again.")
     )

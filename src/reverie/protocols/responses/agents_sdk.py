@@ -93,12 +93,12 @@ class WindowSession:
         """
         given = data.model_data
         try:
-            made = await self._bounded(list(given.input), self._shape(data))
+            made = await self._shorten(list(given.input), self._shape(data))
         except (ReverieError, ValueError, TypeError, RecursionError):
             made = None
         return given if made is None else type(given)(input=made, instructions=given.instructions)
 
-    async def _bounded(self, history: list[Any], shape: dict[str, Any]) -> list[Any] | None:
+    async def _shorten(self, history: list[Any], shape: dict[str, Any]) -> list[Any] | None:
         given = [Item.of(item) for item in history]
         await self.window.items()  # as it is now, with changes by others
         state = self.window.engine.state

@@ -17,7 +17,7 @@ from openai.resources.responses import AsyncInputTokens, AsyncResponses, InputTo
 from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
-from reverie.window.calls import SdkCall
+from reverie.window.calls import SdkCall, WindowResource
 from reverie.window.turn import InputIs
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from reverie.protocols.responses.sdk import AsyncWindow, SyncWindow
 
-_CREATE = "/responses"
 _GIVEN: ContextVar[tuple[Any, InputIs] | None] = ContextVar("given", default=None)
 """The input of the call under way. It does not go through the SDK, which would walk through every item of it."""
 
@@ -42,7 +41,7 @@ class CreateParams(ResponseCreateParamsBase, total=False):
 
 
 @contextmanager
-def _input_given(value: Any, input_is: InputIs) -> Iterator[None]:
+def _bind_input(value: Any, input_is: InputIs) -> Iterator[None]:
     token = _GIVEN.set((value, input_is))
     try:
         yield
@@ -90,15 +89,39 @@ class _AsyncCounts(AsyncInputTokens):
         self._post = post
 
 
-class WindowResponses(Responses):
-    """`client.responses` inside a window."""
+class _Resource(WindowResource):
+    """`responses` of either SDK client."""
 
-    def __init__(self, window: SyncWindow, client: Any) -> None:
-        super().__init__(client)
-        self._window = window
-        self._whole: Any = client
-        self._post = self._posted
-        self._get = self._fetched
+    create_path = "/responses"
+
+    def __init__(self, window: Any, client: Any) -> None:
+        super().__init__(window, client)
+        self._get = self._fetch
+
+    def _ask(self, body: Any, call: SdkCall, *, stream: bool) -> Any:
+        value, input_is, params, call.options = _request(body, call.options)
+        return self._window.ask(value, input_is, params, call, stream=stream)
+
+    def _send(self, path: str, **arguments: Any) -> Any:
+        if path.endswith("/cancel"):
+            call = SdkCall(dict(arguments.get("options") or {}), arguments["cast_to"], arguments.get("stream_cls"))
+            return self._window.look("post", path, call)
+        return super()._send(path, **arguments)
+
+    def _fetch(
+        self,
+        path: str,
+        *,
+        cast_to: Any,
+        options: Mapping[str, Any] | None = None,
+        stream: bool = False,
+        stream_cls: Any = None,
+    ) -> Any:
+        return self._window.look("get", path, SdkCall(dict(options or {}), cast_to, stream_cls), stream=stream)
+
+
+class WindowResponses(_Resource, Responses):
+    """`client.responses` inside a window."""
 
     @property
     def input_tokens(self) -> InputTokens:
@@ -123,51 +146,12 @@ class WindowResponses(Responses):
         `store` that the window was opened with.
         """
         value, input_is = _pop_input(arguments)
-        with _input_given(value, input_is):
+        with _bind_input(value, input_is):
             return super().create(**arguments)
 
-    def _posted(
-        self,
-        path: str,
-        *,
-        cast_to: Any,
-        body: Any = None,
-        options: Mapping[str, Any] | None = None,
-        stream: bool = False,
-        stream_cls: Any = None,
-        **more: Any,
-    ) -> Any:
-        call = SdkCall(dict(options or {}), cast_to, stream_cls)
-        if path == _CREATE:
-            value, input_is, params, call.options = _request(body, call.options)
-            return self._window.ask(value, input_is, params, call, stream=stream)
-        if path.endswith("/cancel"):
-            return self._window.look("post", path, call)
-        return self._whole.post(
-            path, cast_to=cast_to, body=body, options=call.options, stream=stream, stream_cls=stream_cls, **more
-        )
 
-    def _fetched(
-        self,
-        path: str,
-        *,
-        cast_to: Any,
-        options: Mapping[str, Any] | None = None,
-        stream: bool = False,
-        stream_cls: Any = None,
-    ) -> Any:
-        return self._window.look("get", path, SdkCall(dict(options or {}), cast_to, stream_cls), stream=stream)
-
-
-class AsyncWindowResponses(AsyncResponses):
+class AsyncWindowResponses(_Resource, AsyncResponses):
     """`client.responses` inside a window."""
-
-    def __init__(self, window: AsyncWindow, client: Any) -> None:
-        super().__init__(client)
-        self._window = window
-        self._whole: Any = client
-        self._post = self._posted
-        self._get = self._fetched
 
     @property
     def input_tokens(self) -> AsyncInputTokens:
@@ -194,37 +178,5 @@ class AsyncWindowResponses(AsyncResponses):
         `store` that the window was opened with.
         """
         value, input_is = _pop_input(arguments)
-        with _input_given(value, input_is):
+        with _bind_input(value, input_is):
             return await super().create(**arguments)
-
-    async def _posted(
-        self,
-        path: str,
-        *,
-        cast_to: Any,
-        body: Any = None,
-        options: Mapping[str, Any] | None = None,
-        stream: bool = False,
-        stream_cls: Any = None,
-        **more: Any,
-    ) -> Any:
-        call = SdkCall(dict(options or {}), cast_to, stream_cls)
-        if path == _CREATE:
-            value, input_is, params, call.options = _request(body, call.options)
-            return await self._window.ask(value, input_is, params, call, stream=stream)
-        if path.endswith("/cancel"):
-            return await self._window.look("post", path, call)
-        return await self._whole.post(
-            path, cast_to=cast_to, body=body, options=call.options, stream=stream, stream_cls=stream_cls, **more
-        )
-
-    async def _fetched(
-        self,
-        path: str,
-        *,
-        cast_to: Any,
-        options: Mapping[str, Any] | None = None,
-        stream: bool = False,
-        stream_cls: Any = None,
-    ) -> Any:
-        return await self._window.look("get", path, SdkCall(dict(options or {}), cast_to, stream_cls), stream=stream)

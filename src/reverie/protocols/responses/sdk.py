@@ -15,7 +15,7 @@ from reverie.window.items import Item
 from reverie.window.policy import WindowPolicy
 from reverie.window.steps import Send
 from reverie.window.storage import WindowStore
-from reverie.window.streams import now, settled
+from reverie.window.streams import await_value, now
 
 
 def _waiting(path: str) -> str:
@@ -24,12 +24,12 @@ def _waiting(path: str) -> str:
     return parts[1] if len(parts) > 1 else ""
 
 
-async def _counted(window: SyncDriver | AsyncDriver, body: Mapping[str, Any]) -> dict[str, Any]:
+async def _count_body(window: SyncDriver | AsyncDriver, body: Mapping[str, Any]) -> dict[str, Any]:
     rest = {name: value for name, value in body.items() if name != "input"}
     async with window._lock:
         window.check_open()
-        found: dict[str, Any] = await window._keep(lambda: window.engine.counted(body.get("input"), rest))
-        return found
+        results: dict[str, Any] = await window._keep(lambda: window.engine.counted(body.get("input"), rest))
+        return results
 
 
 async def _look(
@@ -38,13 +38,13 @@ async def _look(
     window.check_open()
     given = wire.request_of(Send(path, {}, stream=stream), call)
     del given["body"]
-    raw = await settled((window._client.get if method == "get" else window._client.post)(**given))
+    raw = await await_value((window._client.get if method == "get" else window._client.post)(**given))
     waiting = _waiting(path)
     if stream:
-        return await window._streamed(raw, call, answers=waiting)
+        return await window._wrap_stream(raw, call, answers=waiting)
     if await window._run(window.engine.resolved(waiting, await text_of(raw)), call):
         await window._run(window.engine.after_turn(), call)
-    return raw if call.raw else await settled(raw.parse())
+    return raw if call.raw else await await_value(raw.parse())
 
 
 class SyncWindow(SyncDriver):
@@ -66,7 +66,7 @@ class SyncWindow(SyncDriver):
 
     def counted(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The body of a question for exact tokens, with the window in it."""
-        return now(_counted(self, body))
+        return now(_count_body(self, body))
 
     def look(self, method: Literal["get", "post"], path: str, call: SdkCall, *, stream: bool = False) -> Any:
         """Fetch or cancel a response; the window takes it when it waits for it."""
@@ -93,7 +93,7 @@ class AsyncWindow(AsyncDriver):
 
     async def counted(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The body of a question for exact tokens, with the window in it."""
-        return await _counted(self, body)
+        return await _count_body(self, body)
 
     async def look(self, method: Literal["get", "post"], path: str, call: SdkCall, *, stream: bool = False) -> Any:
         """Fetch or cancel a response; the window takes it when it waits for it."""

@@ -16,7 +16,7 @@ from reverie.core.errors import ReverieError, StoreBusy, StoreFull
 from reverie.host import Host
 from reverie.memory.files import VersionIds, complement, first_key
 from reverie.protocols.anthropic.errors import PathConflict, PreconditionFailed
-from reverie.protocols.anthropic.http.errors import shaped, status_of
+from reverie.protocols.anthropic.http.errors import error_shape, status_of
 from reverie.protocols.anthropic.names import parents, path_fault
 from reverie.protocols.anthropic.versions import VersionFilter
 
@@ -272,7 +272,7 @@ def test_ids_of_versions_sort_as_made() -> None:
 )
 def test_errors_say_whether_to_try_again(error: ReverieError, status: int, kind: str, retry: str | None) -> None:
     assert status_of(error) == status
-    body, headers = shaped(status, {"error": error.reason, "message": "m"}, "req_1")
+    body, headers = error_shape(status, {"error": error.reason, "message": "m"}, "req_1")
     assert body["error"]["type"] == kind
     assert body["error"]["details"]["error_code"] == error.reason
     assert headers.get("x-should-retry") == retry

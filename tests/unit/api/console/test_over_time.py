@@ -100,12 +100,12 @@ def test_searches_outlive_the_process_in_a_bounded_way(tmp_path: Path) -> None:
 def test_old_searches_are_counted_by_day_and_then_dropped() -> None:
     now = 500 * MS_PER_DAY + 7
     slots = {(now - now % 600_000 - n * 600_000, 600_000): Counter({n % 40: 1}) for n in range(450 * 144)}
-    kept = latency._folded(slots, now)
+    kept = latency._fold(slots, now)
     assert len(kept) <= 144 + 401
     assert sum(sizes.total() for sizes in kept.values()) == sum(
         now - (at - at % MS_PER_DAY) < 400 * MS_PER_DAY for at, _ in slots
     )
-    assert latency._folded(kept, now) == kept
+    assert latency._fold(kept, now) == kept
 
 
 def test_the_middle_and_the_slow_search_are_near_what_was_measured() -> None:

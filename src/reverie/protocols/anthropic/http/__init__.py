@@ -20,7 +20,7 @@ def doors() -> list[Door]:
     from reverie.protocols.anthropic.http.routes import routes, scope_of
     from reverie.protocols.anthropic.names import DOOR
 
-    def made(prefix: str, base: str) -> Door:
+    def make(prefix: str, base: str) -> Door:
         own = [route for route in routes(base) if route.path.startswith(prefix)]
         return Door(
             name=DOOR,
@@ -32,4 +32,4 @@ def doors() -> list[Door]:
             names_methods=False,
         )
 
-    return [made(PREFIX, PREFIX), *(made(root, "") for root in ROOTS)]
+    return [make(PREFIX, PREFIX), *(make(root, "") for root in ROOTS)]

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from reverie.core.actor import Actor
 from reverie.host import Host
 from reverie.protocols.anthropic.http import PREFIX, ROOTS
-from reverie.protocols.anthropic.http.errors import shaped
+from reverie.protocols.anthropic.http.errors import error_shape
 
 HEADERS = "anthropic_headers"
 """Request attribute for headers that a handler adds to its answer, on success and on failure."""
@@ -59,7 +59,7 @@ class _Answer:
             if message["status"] >= 400:
                 self._start = message
                 return
-            message["headers"] = [*sent, *_encoded(self._own)]
+            message["headers"] = [*sent, *_encode(self._own)]
         elif message["type"] == "http.response.body" and self._start is not None:
             self._body += message.get("body", b"")
             if message.get("more_body"):
@@ -73,12 +73,12 @@ class _Answer:
             problem: Any = orjson.loads(self._body)
         except ValueError:
             problem = {}
-        document, headers = shaped(start["status"], problem if isinstance(problem, dict) else {}, self._request_id)
+        document, headers = error_shape(start["status"], problem if isinstance(problem, dict) else {}, self._request_id)
         body = orjson.dumps(document)
         replaced = {b"content-length", b"content-type", *(name.encode() for name in headers)}
         kept = [(name, value) for name, value in start["headers"] if name.lower() not in replaced]
         own = {"content-type": "application/json", "content-length": str(len(body)), **headers, **self._own}
-        start["headers"] = [*kept, *_encoded(own)]
+        start["headers"] = [*kept, *_encode(own)]
         await self._send(start)
         await self._send({"type": "http.response.body", "body": body})
 
@@ -104,5 +104,5 @@ def with_bearer(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]
     return [*rest, (b"authorization", b"Bearer " + keys.pop())] if len(keys) == 1 else rest
 
 
-def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+def _encode(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]

@@ -90,16 +90,14 @@ class AnthropicCall:
 Work = Callable[[AnthropicCall], Any]
 
 
-def route(
-    method: str, path: str, work: Work, *, right: Right, lane: Lane | None = None, retried: Work | None = None
-) -> Route:
+def route(method: str, path: str, work: Work, *, right: Right, retried: Work | None = None) -> Route:
     """A route whose work runs in a thread and answers 200 with JSON.
 
     `retried`: with an `Idempotency-Key` the work is done once, and this answers a retry. Without it, the work itself
     knows the key, or does nothing the second time.
     """
     family = path.split("/v1/", 1)[1].split("/", 1)[0]
-    chosen = lane or (Lane.READ if right is Right.READ else Lane.WRITE)
+    lane = Lane.READ if right is Right.READ else Lane.WRITE
 
     async def handle(request: Request) -> Response:
         request.state.route = path  # for logs and metrics: the template, never the path
@@ -120,7 +118,7 @@ def route(
             host=host,
             actor=actor,
             settings=settings,
-            path={name: _decoded(value) for name, value in request.path_params.items()},
+            path={name: _decode(value) for name, value in request.path_params.items()},
             query=Query(request.query_params),
             body=body,
             idempotency_key=request.headers.get("idempotency-key"),
@@ -135,19 +133,12 @@ def route(
             return await _ONCE(
                 plain,
                 f"anthropic.{work.__name__}",
-                chosen,
+                lane,
                 lambda _: TextReply(work(call)),
                 now=lambda: TextReply(retried(call)),
             )
 
-        def whole() -> bytes:
-            return orjson.dumps(work(call))
-
-        if chosen is Lane.HEAVY:
-            with limits.heavy.one(key_of(actor)):
-                answer = await threads.run(chosen, actor.tenant, whole)
-        else:
-            answer = await threads.run(chosen, actor.tenant, whole)
+        answer = await threads.run(lane, actor.tenant, lambda: orjson.dumps(work(call)))
         if call.again is not None:
             again = call.again
             until = asyncio.get_running_loop().time() + call.wait_seconds
@@ -159,6 +150,7 @@ def route(
                 await asyncio.sleep(_LOOK_AGAIN_SECONDS)
         return Response(answer, media_type="application/json")
 
+    handle.__doc__ = work.__doc__
     endpoint: Callable[[Request], Awaitable[Response]] = handle
     return Route(path, endpoint, methods=[method], name=work.__name__)
 
@@ -171,7 +163,7 @@ def check_beta(sent: list[str], family: str) -> None:
         raise Invalid(f"{BETA}: this needs {' or '.join(wanted)}.", pointer=f"/{BETA}")
 
 
-def _decoded(value: str) -> str:
+def _decode(value: str) -> str:
     try:
         return decoded(value)
     except ValueError:

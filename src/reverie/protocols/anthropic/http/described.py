@@ -38,36 +38,6 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-SUMMARIES: Mapping[str, str] = {
-    "create_store": "Create a memory store",
-    "list_stores": "Memory stores, newest first",
-    "get_store": "One memory store",
-    "update_store": "Change the name, description or metadata of a memory store",
-    "delete_store": "Delete a memory store with its memories",
-    "archive_store": "Archive a memory store: its memories become read-only",
-    "create_memory": "Create a memory at a path",
-    "list_memories": "Memories of a store, by path",
-    "get_memory": "One memory",
-    "update_memory": "Change the content or the path of a memory",
-    "delete_memory": "Delete a memory",
-    "list_versions": "Versions of the memories of a store, newest first",
-    "get_version": "One version of a memory",
-    "redact_version": "Destroy the content of a version; the version itself stays",
-    "why": "The sources of a memory, down to the original words",
-    "derived": "Everything that was made from a memory",
-    "search": "The memories of a store that best answer a query",
-    "tool": "Run one command of the memory tool",
-    "create_dream": "Start a dream over a memory store and sessions",
-    "list_dreams": "Dreams, newest first",
-    "get_dream": "One dream",
-    "cancel_dream": "Cancel a dream that has not ended",
-    "archive_dream": "Archive a dream",
-    "diff_dream": "Before and after of every memory a dream changed",
-    "undo_dream": "Undo a dream",
-}
-"""One line for each handler, by its name."""
-
-
 def _parameter(name: str, **schema: Any) -> Mapping[str, Any]:
     return {"in": "query", "name": name, "required": False, "schema": schema or {"type": "string"}}
 
@@ -109,8 +79,8 @@ PARAMETERS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 
 def operations(routes: Iterable[Route], *, prefix: str) -> list[Operation]:
     """Describe each route; `prefix` makes the ids of routes that share a handler unique."""
-    asked = [(route, method) for route in routes for method in sorted(route.methods or ()) if method != "HEAD"]
-    return [_operation(route, method, prefix) for route, method in asked]
+    pairs = [(route, method) for route in routes for method in sorted(route.methods or ()) if method != "HEAD"]
+    return [_operation(route, method, prefix) for route, method in pairs]
 
 
 def _operation(route: Route, method: str, prefix: str) -> Operation:
@@ -121,7 +91,7 @@ def _operation(route: Route, method: str, prefix: str) -> Operation:
     example = EXAMPLES.get(name)
     return Operation(
         prefix + name,
-        SUMMARIES[name],
+        (route.endpoint.__doc__ or "").removesuffix("."),
         method,
         route.path,
         tags=("anthropic",),

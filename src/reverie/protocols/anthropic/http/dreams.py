@@ -70,6 +70,7 @@ class DreamIn(Closed, frozen=True):
 
 
 def create_dream(call: AnthropicCall) -> Any:
+    """Start a dream over a memory store and sessions."""
     given = call.read(DreamIn)
     options = given.reverie or DreamOptions()
     store, sessions = _inputs(given, strict=call.settings.anthropic_strict)
@@ -102,11 +103,12 @@ def create_dream(call: AnthropicCall) -> Any:
         return dream_document(record) | {"id": f"{DREAM}dry_{record.id}"}
     if options.wait_seconds:
         call.wait_seconds = options.wait_seconds
-        call.again = lambda: _settled(call, DREAM + record.id)
+        call.again = lambda: _final_document(call, DREAM + record.id)
     return dream_document(record)
 
 
 def list_dreams(call: AnthropicCall) -> Any:
+    """Dreams, newest first."""
     query = call.query
     statuses = query.texts("statuses")
     for status in statuses:
@@ -125,24 +127,29 @@ def list_dreams(call: AnthropicCall) -> Any:
 
 
 def get_dream(call: AnthropicCall) -> Any:
+    """One dream."""
     return dream_document(call.host.use(MemoryDreams).get(call.actor, call.path["dream"]))
 
 
 def cancel_dream(call: AnthropicCall) -> Any:
+    """Cancel a dream that has not ended."""
     call.no_body()
     return dream_document(call.host.use(MemoryDreams).cancel(call.actor, call.path["dream"]))
 
 
 def archive_dream(call: AnthropicCall) -> Any:
+    """Archive a dream."""
     call.no_body()
     return dream_document(call.host.use(MemoryDreams).archive(call.actor, call.path["dream"]))
 
 
 def diff_dream(call: AnthropicCall) -> Any:
+    """Before and after of every memory a dream changed."""
     return call.host.use(DreamUndo).diff(call.actor, call.path["dream"])
 
 
 def undo_dream(call: AnthropicCall) -> Any:
+    """Undo a dream."""
     call.no_body()
     return dream_document(call.host.use(DreamUndo).undo(call.actor, call.path["dream"]))
 
@@ -220,6 +227,6 @@ def _transcript(given: TranscriptIn) -> Transcript:
     return Transcript(given.id, given.text if given.text is not None else messages_text(given.messages or []))
 
 
-def _settled(call: AnthropicCall, dream_id: str) -> dict[str, Any] | None:
+def _final_document(call: AnthropicCall, dream_id: str) -> dict[str, Any] | None:
     record = call.host.use(MemoryDreams).get(call.actor, dream_id)
     return dream_document(record) if record.status in FINAL else None

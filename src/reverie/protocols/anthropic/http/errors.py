@@ -60,7 +60,7 @@ def error_type(status: int, code: str) -> str:
     return OWN_TYPES.get(code) or TYPES.get(status) or ("invalid_request_error" if status < 500 else "api_error")
 
 
-def shaped(status: int, problem: Mapping[str, Any], request_id: str) -> tuple[dict[str, Any], dict[str, str]]:
+def error_shape(status: int, problem: Mapping[str, Any], request_id: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The host's error body as the protocol's, and headers that belong to it."""
     code = str(problem.get("error", "internal_error"))
     details = dict(problem.get("details") or {})

@@ -80,6 +80,7 @@ def scope_of(method: str, path: str) -> str | None:
 
 
 def create_store(call: AnthropicCall) -> Any:
+    """Create a memory store."""
     given = call.read(StoreIn)
     record = call.host.use(Stores).create(
         call.actor,
@@ -92,6 +93,7 @@ def create_store(call: AnthropicCall) -> Any:
 
 
 def list_stores(call: AnthropicCall) -> Any:
+    """Memory stores, newest first."""
     query = call.query
     page = call.host.use(Stores).list(
         call.actor,
@@ -105,10 +107,12 @@ def list_stores(call: AnthropicCall) -> Any:
 
 
 def get_store(call: AnthropicCall) -> Any:
+    """One memory store."""
     return store_document(call.host.use(Stores).get(call.actor, call.path["store"]))
 
 
 def update_store(call: AnthropicCall) -> Any:
+    """Change the name, description or metadata of a memory store."""
     given = call.read(StorePatch)
     record = call.host.use(Stores).update(
         call.actor,
@@ -121,11 +125,13 @@ def update_store(call: AnthropicCall) -> Any:
 
 
 def archive_store(call: AnthropicCall) -> Any:
+    """Archive a memory store: its memories become read-only."""
     call.no_body()
     return store_document(call.host.use(Stores).archive(call.actor, call.path["store"]))
 
 
 def delete_store(call: AnthropicCall) -> Any:
+    """Delete a memory store with its memories."""
     call.no_body()
     deleted = call.host.use(Stores).delete(call.actor, call.path["store"])
     return {"id": STORE + deleted, "type": "memory_store_deleted"}
@@ -139,6 +145,7 @@ def deleted_store(call: AnthropicCall) -> Any:
 
 
 def create_memory(call: AnthropicCall) -> Any:
+    """Create a memory at a path."""
     given, full = call.read(MemoryIn), call.query.full("basic")
     memory = call.host.use(Memories).create(
         call.actor,
@@ -148,10 +155,11 @@ def create_memory(call: AnthropicCall) -> Any:
         session=session_of(given.reverie),
         idempotency_key=call.idempotency_key,
     )
-    return _written(call, memory, full)
+    return _write_answer(call, memory, full)
 
 
 def list_memories(call: AnthropicCall) -> Any:
+    """Memories of a store, by path."""
     query = call.query
     full = query.full("basic")
     depth = query.number("depth", 0, 0, 1)
@@ -168,11 +176,13 @@ def list_memories(call: AnthropicCall) -> Any:
 
 
 def get_memory(call: AnthropicCall) -> Any:
+    """One memory."""
     full = call.query.full("full")
     return memory_document(call.host.use(Memories).get(call.actor, call.path["store"], call.path["memory"]), full=full)
 
 
 def update_memory(call: AnthropicCall) -> Any:
+    """Change the content or the path of a memory."""
     given, full = call.read(MemoryPatch), call.query.full("basic")
     memory = call.host.use(Memories).update(
         call.actor,
@@ -184,10 +194,11 @@ def update_memory(call: AnthropicCall) -> Any:
         session=session_of(given.reverie),
         idempotency_key=call.idempotency_key,
     )
-    return _written(call, memory, full)
+    return _write_answer(call, memory, full)
 
 
 def delete_memory(call: AnthropicCall) -> Any:
+    """Delete a memory."""
     call.no_body()
     deleted = call.host.use(Memories).delete(
         call.actor,
@@ -199,7 +210,7 @@ def delete_memory(call: AnthropicCall) -> Any:
     return {"id": MEMORY + deleted, "type": "memory_deleted"}
 
 
-def _written(call: AnthropicCall, memory: Memory, full: bool) -> Any:
+def _write_answer(call: AnthropicCall, memory: Memory, full: bool) -> Any:
     if memory.findings:
         found = sorted(memory.findings.items())
         call.headers["reverie-redacted"] = ", ".join(f"{kind}={count}" for kind, count in found)
@@ -210,6 +221,7 @@ def _written(call: AnthropicCall, memory: Memory, full: bool) -> Any:
 
 
 def list_versions(call: AnthropicCall) -> Any:
+    """Versions of the memories of a store, newest first."""
     query = call.query
     full = query.full("basic")
     wanted = VersionFilter(
@@ -228,12 +240,14 @@ def list_versions(call: AnthropicCall) -> Any:
 
 
 def get_version(call: AnthropicCall) -> Any:
+    """One version of a memory."""
     full = call.query.full("full")
     version = call.host.use(Versions).get(call.actor, call.path["store"], call.path["version"])
     return version_document(version, full=full)
 
 
 def redact_version(call: AnthropicCall) -> Any:
+    """Destroy the content of a version; the version itself stays."""
     call.no_body()
     version = call.host.use(Versions).redact(call.actor, call.path["store"], call.path["version"])
     return version_document(version, full=True)
@@ -243,6 +257,7 @@ def redact_version(call: AnthropicCall) -> Any:
 
 
 def why(call: AnthropicCall) -> Any:
+    """The sources of a memory, down to the original words."""
     memory = call.host.use(Memories).get(call.actor, call.path["store"], call.path["memory"])
     if not memory.file.text:
         raise Invalid("A memory without text was made from nothing.")
@@ -252,12 +267,14 @@ def why(call: AnthropicCall) -> Any:
 
 
 def derived(call: AnthropicCall) -> Any:
+    """Everything that was made from a memory."""
     memory = call.host.use(Memories).get(call.actor, call.path["store"], call.path["memory"])
-    found = call.host.lineage.derived(call.actor, memory.store.ref, memory.file.version) if memory.file.text else []
-    return {"data": found}
+    results = call.host.lineage.derived(call.actor, memory.store.ref, memory.file.version) if memory.file.text else []
+    return {"data": results}
 
 
 def search(call: AnthropicCall) -> Any:
+    """The memories of a store that best answer a query."""
     given = call.read(SearchIn)
     record = call.host.use(Stores).get(call.actor, call.path["store"])
     result = call.host.search.search(call.actor, record.ref, given.query, limit=given.limit)
@@ -270,6 +287,7 @@ def search(call: AnthropicCall) -> Any:
 
 
 def tool(call: AnthropicCall) -> Any:
+    """Run one command of the memory tool."""
     given = call.read(ToolIn)
     if given.command != "view":
         call.actor.require(Right.WRITE)

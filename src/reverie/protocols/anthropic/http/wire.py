@@ -109,12 +109,12 @@ def read_body(document: Any, kind: type[T]) -> T:
         name = _field((unknown[2] or "") + "." + unknown[1])
         raise Invalid(f"{name}: Extra inputs are not permitted", pointer=f"/{name}") from None
     placed = _AT.match(text)
-    name, said = (_field(placed[2]), placed[1]) if placed else ("body", text)
-    missing = re.fullmatch(r"Object missing required field `(.*)`", said)
+    name, message = (_field(placed[2]), placed[1]) if placed else ("body", text)
+    missing = re.fullmatch(r"Object missing required field `(.*)`", message)
     if missing:
         name = missing[1] if name in ("body", "") else f"{name}.{missing[1]}"
-        said = "Field required"
-    raise Invalid(f"{name}: {said}", pointer=f"/{name}") from None
+        message = "Field required"
+    raise Invalid(f"{name}: {message}", pointer=f"/{name}") from None
 
 
 def _field(path: str) -> str:
@@ -169,8 +169,8 @@ class Query:
         try:
             return from_iso(value.replace(" ", "+")) if value is not None else None
         except Invalid:
-            said = "it is an RFC 3339 time such as 2026-11-15T08:05:09Z."
-            raise Invalid(f"{name}: {said}", pointer=f"/{name}") from None
+            message = "it is an RFC 3339 time such as 2026-11-15T08:05:09Z."
+            raise Invalid(f"{name}: {message}", pointer=f"/{name}") from None
 
     def full(self, default: str) -> bool:
         """Whether `view` asks for content."""

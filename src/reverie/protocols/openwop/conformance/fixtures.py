@@ -96,8 +96,8 @@ def _ttl(work: ActiveRun, now: int) -> Mapping[str, Any]:
     work.plant(ref, "This note's time is over.", name="expired", expires_at=now - 1, node="ttl-probe")
     fresh = work.put(ref, "This note has an hour.", name="fresh", expires_at=now + _HOUR_MS, node="ttl-probe")
     own = {work.id("expired"), fresh.id}
-    found = [entry for entry in work.list(ref) if entry.id in own]
-    return {"memoryList": found, "expiredId": work.id("expired"), "freshId": fresh.id}
+    results = [entry for entry in work.list(ref) if entry.id in own]
+    return {"memoryList": results, "expiredId": work.id("expired"), "freshId": fresh.id}
 
 
 def _redaction(work: ActiveRun) -> Mapping[str, Any]:

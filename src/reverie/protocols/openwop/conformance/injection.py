@@ -48,8 +48,8 @@ class InjectionProbe:
             work.put(alone, self._text("word", budget + 8), name="alone", node=NODE)
             theirs = self._entries.put(other, foreign, [Draft("A note of another tenant.")])[0].id
             self._reader.get(other, foreign, theirs)  # it is there, for its owner
-            kept = self._bounded(work, ref, budget)
-            shown = {
+            kept = self._within_budget(work, ref, budget)
+            document = {
                 "tokenBudget": budget,
                 "tokenCounter": self._tokens().name,
                 "budgetedEntries": kept,
@@ -57,16 +57,16 @@ class InjectionProbe:
                 "overBudgetEntryId": work.id("over"),
                 "overBudgetEntryOmitted": all(entry.id != work.id("over") for entry in kept),
                 "redactedContentSample": next(entry.content for entry in kept if entry.id == sample),
-                "crossTenantBudgetedProbe": self._bounded(work, foreign, budget),
+                "crossTenantBudgetedProbe": self._within_budget(work, foreign, budget),
             }
-            if self._bounded(work, alone, budget) or not any(
+            if self._within_budget(work, alone, budget) or not any(
                 entry.id not in {one.id for one in kept} and self._tokens().count(entry.content) <= budget
                 for entry in work.list(ref)
             ):
                 raise ReverieError("The bounded read did not keep to its rule.", code="internal_error")
             if self._parts.embedder is not None:
-                shown |= self._orders(work, ref, 4 * budget)
-            return shown
+                document |= self._orders(work, ref, 4 * budget)
+            return document
         finally:
             for memory in (ref, alone):
                 self._empty(work.actor, memory)
@@ -91,10 +91,10 @@ class InjectionProbe:
         """The same ids by recency and by relevance."""
         relevant = self._injection.relevant(work.actor, ref, str(work.inputs.get("query") or QUERY))
         by_relevance = [entry.id for entry in self._injection.within(relevant, budget)]
-        by_recency = [entry.id for entry in self._bounded(work, ref, budget) if entry.id in set(by_relevance)]
+        by_recency = [entry.id for entry in self._within_budget(work, ref, budget) if entry.id in set(by_relevance)]
         return {"recencyOrder": by_recency, "relevanceOrder": by_relevance}
 
-    def _bounded(self, work: ActiveRun, ref: str, budget: int) -> list[Entry]:
+    def _within_budget(self, work: ActiveRun, ref: str, budget: int) -> list[Entry]:
         return self._injection.within(work.list(ref), budget)
 
     def _text(self, words: str, least: int) -> str:

@@ -30,7 +30,7 @@ from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.payloads import flat, payload_of
 from reverie.protocols.openwop.http.wire import Open
 from reverie.protocols.openwop.http.workspace import file_document
-from reverie.protocols.openwop.passes import Passed, PassRunner, check_budget
+from reverie.protocols.openwop.passes import PassResult, PassRunner, check_budget
 from reverie.protocols.openwop.runs import Runs
 from reverie.protocols.openwop.workspace import Workspace
 
@@ -141,7 +141,7 @@ def seed(call: Call, body: SeedIn) -> Response:
         for number, entry in enumerate(body.entries)
     ]
     planted = call.host.use(Seeder).plant(call.actor, body.memory_ref, drafts, secrets=_secrets(body.secrets))
-    return Reply({"plantedIds": planted, **_acknowledged(body.secrets)}, 201)
+    return Reply({"plantedIds": planted, **_secret_count(body.secrets)}, 201)
 
 
 @memory.post(
@@ -199,7 +199,7 @@ def compact(call: Call, body: CompactIn) -> Response:
             "payload": payload_of(event),
             "outputContent": done.content,
             "runId": run.id,
-            **_acknowledged(body.secrets),
+            **_secret_count(body.secrets),
         }
     )
 
@@ -220,7 +220,7 @@ def distill(call: Call, body: DistillIn) -> Response:
     if body.token_budget is not None:
         check_budget(body.token_budget)
     secrets = _secrets(body.secrets)
-    given = None if body.sources is None else _given_texts(body.sources)
+    given = None if body.sources is None else _source_texts(body.sources)
     if given is None and not call.host.reader.page(call.actor, body.memory_ref, limit=1).items:
         given = list(CORPUS)
     if body.include_secret_canary:
@@ -253,7 +253,7 @@ def distill(call: Call, body: DistillIn) -> Response:
         "runId": run.id,
         "archive": done.archive,
         "outputContent": done.content,
-        **_acknowledged(body.secrets),
+        **_secret_count(body.secrets),
     }
     if body.index_emitted:
         answer["indexFile"] = file_document(call.host.use(Workspace).get(call.actor, INDEX_PATH))
@@ -331,13 +331,13 @@ def _event(call: Call, seq: int) -> Event:
     return call.host.reader.events(call.actor, after=seq - 1, limit=1)[0]
 
 
-def _variables(done: Passed | None) -> Mapping[str, Any]:
+def _variables(done: PassResult | None) -> Mapping[str, Any]:
     if done is None:
         return {"sourceCount": 0}
     return {"outputId": done.report.output_id, "byteSize": done.report.byte_size}
 
 
-def _given_texts(sources: Sequence[str | GivenIn]) -> list[GivenText]:
+def _source_texts(sources: Sequence[str | GivenIn]) -> list[GivenText]:
     """Sources with an id each. One without gets the number of its place among the sorted texts, whatever its order."""
     texts = [GivenIn(content=item) if isinstance(item, str) else item for item in sources]
     if not texts:
@@ -351,7 +351,7 @@ def _secrets(given: Sequence[SecretIn]) -> list[tuple[str, str]]:
     return [(secret.secret_id, secret.value) for secret in given]
 
 
-def _acknowledged(given: Sequence[SecretIn]) -> dict[str, int]:
+def _secret_count(given: Sequence[SecretIn]) -> dict[str, int]:
     return {"secretsRegistered": len(given)} if given else {}
 
 

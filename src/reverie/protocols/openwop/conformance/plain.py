@@ -40,8 +40,8 @@ def _fixture(
         for item in inputs:
             if item.required and not isinstance(given.get(item.name), _TYPES[item.type]):
                 article = "an" if item.type == "object" else "a"
-                said = f"inputs.{item.name} is {article} {item.type}."
-                raise Invalid(said, pointer=f"/inputs/{item.name}")
+                message = f"inputs.{item.name} is {article} {item.type}."
+                raise Invalid(message, pointer=f"/inputs/{item.name}")
         check(given, options)
 
     return Workflow(

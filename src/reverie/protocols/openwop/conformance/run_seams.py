@@ -20,7 +20,7 @@ from reverie.protocols.openwop.conformance.described import seam
 from reverie.protocols.openwop.conformance.seams import Seams
 from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.described import WorkspaceFile, WorkspaceFiles
-from reverie.protocols.openwop.http.run_events import asked
+from reverie.protocols.openwop.http.run_events import events_request
 from reverie.protocols.openwop.http.runs import read
 from reverie.protocols.openwop.http.wire import Open, memory_entry
 from reverie.protocols.openwop.http.workspace import answer, file_document
@@ -62,8 +62,8 @@ def entries(
         found = call.host.history.list(call.actor, memory_ref, limit=_limit(limit), tag=tag, entry_id=id, at=at)
     if token_budget is not None:
         found = call.host.use(Injection).within(found, _limit(token_budget, "tokenBudget"))
-    shown: dict[str, Any] = {"memoryRef": memory_ref, "entries": [memory_entry(entry) for entry in found]}
-    return Reply(shown | ({"asOf": as_of} if as_of is not None else {}))
+    document: dict[str, Any] = {"memoryRef": memory_ref, "entries": [memory_entry(entry) for entry in found]}
+    return Reply(document | ({"asOf": as_of} if as_of is not None else {}))
 
 
 # workspace files of an owner that the body names
@@ -181,8 +181,8 @@ def dispatch(call: Call, agent_id: Segment, body: DispatchIn) -> Response:
     if run.fault is not None:
         raise ReverieError(run.fault.message, code=run.fault.code)
     events = [event for event in read(call.host, call.actor, run, -1) if event["type"].startswith("agent.")]
-    shown = [{"type": event["type"], **event["payload"]} for event in events]
-    return Reply({"agentId": agent_id, "status": run.variables["outcome"], "events": shown, "runId": run.id})
+    rows = [{"type": event["type"], **event["payload"]} for event in events]
+    return Reply({"agentId": agent_id, "status": run.variables["outcome"], "events": rows, "runId": run.id})
 
 
 # the durable log
@@ -190,7 +190,7 @@ def dispatch(call: Call, agent_id: Segment, body: DispatchIn) -> Response:
 
 @others.get("/test/runs/{run_id}/events", **seam("events", "The durable events of a run", described.SeamEvents))
 def events(call: Call, run_id: Segment) -> Response:
-    want = asked(call)
+    want = events_request(call)
     run = call.host.use(Runs).get(call.actor, run_id)
     return Reply({"events": [event for event in read(call.host, call.actor, run, want.after) if want.wants(event)]})
 

@@ -44,7 +44,7 @@ class Seeder:
 
         def prepare(rules: Rules) -> Callable[[WriteTx], list[str]]:
             known = rules.known + own
-            planted = [self._prepared(actor, ref, draft, known, rules.policy) for draft in drafts]
+            planted = [self._prepare(actor, ref, draft, known, rules.policy) for draft in drafts]
 
             def body(tx: WriteTx) -> list[str]:
                 for item in planted:
@@ -59,7 +59,7 @@ class Seeder:
 
         return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref))
 
-    def _prepared(
+    def _prepare(
         self, actor: Actor, ref: str, draft: Draft, known: KnownSecrets, policy: TenantPolicy
     ) -> PreparedEntry:
         now = self._parts.clock.now()

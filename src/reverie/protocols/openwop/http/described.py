@@ -280,18 +280,20 @@ def refusals(*more: int) -> dict[int, DocumentedAnswer]:
     }
 
 
-def asked(name: str, description: str, *, where: str = "query", **schema: Any) -> Mapping[str, Any]:
+def parameter(name: str, description: str, *, where: str = "query", **schema: Any) -> Mapping[str, Any]:
     """A parameter."""
     kind = schema or {"type": "string"}
     return {"in": where, "name": name, "required": False, "schema": kind, "description": description}
 
 
-ONCE = asked("Idempotency-Key", "Makes a retry safe: the same key does nothing twice.", where="header")
+ONCE = parameter("Idempotency-Key", "Makes a retry safe: the same key does nothing twice.", where="header")
 EVENTS = (
-    asked("lastSequence", "Events after this sequence; `after` and `since` say the same.", type="integer", minimum=-1),
-    asked("streamMode", "Filter on events: a list of modes.", type="string"),
-    asked("type", "Only events of these types.", type="array", items={"type": "string"}),
-    asked("nodeId", "Only events of this node."),
-    asked("bufferMs", "Streams: gather events for this long.", type="integer", minimum=0, maximum=5000),
-    asked("Last-Event-ID", "Resume a stream after this event.", where="header"),
+    parameter(
+        "lastSequence", "Events after this sequence; `after` and `since` say the same.", type="integer", minimum=-1
+    ),
+    parameter("streamMode", "Filter on events: a list of modes.", type="string"),
+    parameter("type", "Only events of these types.", type="array", items={"type": "string"}),
+    parameter("nodeId", "Only events of this node."),
+    parameter("bufferMs", "Streams: gather events for this long.", type="integer", minimum=0, maximum=5000),
+    parameter("Last-Event-ID", "Resume a stream after this event.", where="header"),
 )

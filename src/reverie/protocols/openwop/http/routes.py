@@ -40,5 +40,5 @@ def routes(settings: Settings) -> list[BaseRoute]:
 
 def scope_of(method: str, path: str) -> str | None:
     """The scope a request needs."""
-    asked = "GET" if method == "HEAD" else method
-    return next((scope for kind, pattern, scope in _SCOPES if kind == asked and pattern.fullmatch(path)), None)
+    verb = "GET" if method == "HEAD" else method
+    return next((scope for kind, pattern, scope in _SCOPES if kind == verb and pattern.fullmatch(path)), None)

@@ -30,7 +30,7 @@ _MOST_WAIT_SECONDS = 30
 
 def run_event(run: Run, sequence: int, event: Event) -> dict[str, Any]:
     """A run event document. In a replay, its run is the replay: the rest is what was recorded."""
-    shown: dict[str, Any] = {
+    document: dict[str, Any] = {
         "eventId": f"{run.id}-{sequence}",
         "runId": run.id,
         "type": event.type,
@@ -41,8 +41,8 @@ def run_event(run: Run, sequence: int, event: Event) -> dict[str, Any]:
         "engineVersion": str(run.engine),
     }
     if event.data.get("node"):
-        shown["nodeId"] = event.data["node"]
-    return shown
+        document["nodeId"] = event.data["node"]
+    return document
 
 
 def sse(document: dict[str, Any]) -> bytes:
@@ -80,7 +80,7 @@ class EventsRequest:
         return document["type"] not in PAYLOADS or bool(self.modes & _WITH_MEMORY)
 
 
-def asked(request: Request) -> EventsRequest:
+def events_request(request: Request) -> EventsRequest:
     """From query and headers. Raises Invalid, `unsupported_stream_mode` for an unknown mode or combination."""
     query = request.query_params
     modes = [mode.strip() for given in query.getlist("streamMode") for mode in given.split(",")] or ["updates"]
@@ -131,8 +131,8 @@ def _payload(run: Run, event: Event) -> dict[str, Any]:
 
 def fault_document(fault: Fault) -> dict[str, Any]:
     """Return the reason a run failed: the same object in its last event and in its snapshot."""
-    shown: dict[str, Any] = {"code": fault.code, "message": fault.message or _NO_MESSAGE}
-    return shown | ({"details": fault.details} if fault.details else {})
+    document: dict[str, Any] = {"code": fault.code, "message": fault.message or _NO_MESSAGE}
+    return document | ({"details": fault.details} if fault.details else {})
 
 
 def _number(text: str | None, name: str, *, least: int, most: int, default: int) -> int:

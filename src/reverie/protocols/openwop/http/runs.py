@@ -29,7 +29,15 @@ from reverie.protocols.openwop.forks import Forks
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, PREFIX, api
 from reverie.protocols.openwop.http.once import once
-from reverie.protocols.openwop.http.run_events import EventsRequest, asked, batch, ends, fault_document, run_event, sse
+from reverie.protocols.openwop.http.run_events import (
+    EventsRequest,
+    batch,
+    ends,
+    events_request,
+    fault_document,
+    run_event,
+    sse,
+)
 from reverie.protocols.openwop.http.wire import Open, memory_entry
 from reverie.protocols.openwop.runs import Runs
 
@@ -125,7 +133,7 @@ def get(call: Call, run_id: Segment) -> Response:
     answers={200: DocumentedAnswer("", described.RunEvents, described.EVENT_STREAM), **described.refusals()},
 )
 def events(call: Call, run_id: Segment) -> Response:
-    want = asked(call)
+    want = events_request(call)
     run = call.host.use(Runs).get(call.actor, run_id)
     if not accepts_stream(call):
         return Reply(page(call.host, call.actor, run, want))
@@ -139,12 +147,12 @@ def events(call: Call, run_id: Segment) -> Response:
     summary="Events of a run, after waiting for the first one",
     parameters=[
         *described.EVENTS,
-        described.asked("timeout", "Seconds to wait.", type="integer", minimum=0, maximum=30),
+        described.parameter("timeout", "Seconds to wait.", type="integer", minimum=0, maximum=30),
     ],
     answers={200: DocumentedAnswer(body=described.RunEvents), **described.refusals()},
 )
 async def poll(call: Call, run_id: Segment) -> Response:
-    want, key = asked(call), call.actor.key_id
+    want, key = events_request(call), call.actor.key_id
     loop = asyncio.get_running_loop()
     until = loop.time() + want.wait_seconds
 
@@ -194,23 +202,23 @@ async def cancel(call: Call, run_id: Segment) -> Response:
 async def bulk_cancel(call: Call, body: BulkIn) -> Response:
     """Each run by itself, in the order asked; one that cannot be cancelled stops no other."""
     if len(body.run_ids) > MAX_RUN_IDS:
-        said = f"Cancel at most {MAX_RUN_IDS} runs at once."
-        raise Invalid(said, pointer="/runIds", details={"maxRunIds": MAX_RUN_IDS})
+        message = f"Cancel at most {MAX_RUN_IDS} runs at once."
+        raise Invalid(message, pointer="/runIds", details={"maxRunIds": MAX_RUN_IDS})
 
     def work(_: str | None) -> Response:
-        return Reply({"results": [_cancelled(call, run_id) for run_id in body.run_ids]})
+        return Reply({"results": [_cancel_one(call, run_id) for run_id in body.run_ids]})
 
     return await once(call, "runs.bulk-cancel", Lane.WRITE, work)
 
 
-def _cancelled(call: Call, run_id: str) -> dict[str, Any]:
+def _cancel_one(call: Call, run_id: str) -> dict[str, Any]:
     try:
         run = call.host.use(Runs).cancel(call.actor, run_id)
     except (NotFound, Forbidden) as fault:
         return {"runId": run_id, "ok": False, "error": {"code": fault.reason, "message": fault.message}}
     if run.status in (RunStatus.COMPLETED, RunStatus.FAILED):
-        said = f"This run has ended: it is {run.status.value}."
-        return {"runId": run_id, "ok": False, "error": {"code": "run_terminal", "message": said}}
+        message = f"This run has ended: it is {run.status.value}."
+        return {"runId": run_id, "ok": False, "error": {"code": "run_terminal", "message": message}}
     return {"runId": run_id, "ok": True, "status": run.status.value}
 
 

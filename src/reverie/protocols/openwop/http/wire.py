@@ -20,12 +20,12 @@ class Open(Struct, kw_only=True, rename="camel"):
 
 def memory_entry(entry: Entry) -> dict[str, Any]:
     """A MemoryEntry: closed to five fields."""
-    shown: dict[str, Any] = {
+    document: dict[str, Any] = {
         "id": entry.id,
         "content": entry.content,
         "tags": list(entry.tags),
         "createdAt": to_iso(entry.created_at),
     }
     if entry.expires_at is not None:
-        shown["expiresAt"] = to_iso(entry.expires_at)
-    return shown
+        document["expiresAt"] = to_iso(entry.expires_at)
+    return document

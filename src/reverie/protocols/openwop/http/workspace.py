@@ -93,10 +93,10 @@ async def delete(call: Call, path: Segment, if_match: IfMatch = None) -> Respons
 
 def file_document(file: StoredFile) -> dict[str, Any]:
     """A file, closed; without content in a list."""
-    shown: dict[str, Any] = {"path": file.path}
+    document: dict[str, Any] = {"path": file.path}
     if file.content is not None:
-        shown["content"] = file.content
-    return shown | {
+        document["content"] = file.content
+    return document | {
         "version": file.version,
         "updatedAt": to_iso(file.updated_at),
         "contentType": file.content_type,

@@ -29,10 +29,10 @@ from reverie.protocols.responses.proxy.relay import (
     WindowRequest,
     answer,
     error_body,
-    forwarded,
     header,
     normal_path,
     pass_through,
+    request_headers,
     start,
 )
 from reverie.protocols.responses.proxy.sockets import Socket
@@ -49,18 +49,18 @@ _JSON_ROUTES = (b"/responses", b"/responses/compact", b"/messages", b"/messages/
 class Windows(Protocol):
     """Port of the proxy to the windows."""
 
-    async def turn(self, asked: WindowRequest, caller: Caller, send: Send) -> int | None:
+    async def turn(self, request: WindowRequest, caller: Caller, send: Send) -> int | None:
         """Answer one request through its window; the status that was sent, or None when there can be no window."""
 
-    async def latest(self, asked: WindowRequest) -> str | None:
+    async def latest(self, request: WindowRequest) -> str | None:
         """The id of the newest response of the window, None before the first."""
 
     async def look(
-        self, response_id: str, asked: WindowRequest, scope: Scope, caller: Caller, send: Send
+        self, response_id: str, request: WindowRequest, scope: Scope, caller: Caller, send: Send
     ) -> int | None:
         """Fetch or cancel a response that a window waits for; None when none does."""
 
-    def listed(self) -> Sequence[Mapping[str, Any]]:
+    def window_list(self) -> Sequence[Mapping[str, Any]]:
         """The windows, without their items."""
 
 
@@ -90,7 +90,7 @@ class Proxy:
         elif scope["type"] == "http":
             caller = Caller(receive)
             try:
-                await self._checked(scope, caller, send)
+                await self._check(scope, caller, send)
             except CallerLeft:
                 self.counts.requests["caller_left"] += 1
         elif scope["type"] == "websocket":
@@ -116,7 +116,7 @@ class Proxy:
 
         await answer(sending, status, error_body(said, code))
 
-    async def _checked(self, scope: Scope, caller: Caller, send: Send) -> None:
+    async def _check(self, scope: Scope, caller: Caller, send: Send) -> None:
         """Refuse what does not come from a program on this machine, from the head of the request alone."""
         refused = self._pages.refused(scope)
         if refused is not None:
@@ -134,13 +134,15 @@ class Proxy:
         path = normal_path(scope)
         if path is None:
             self.counts.requests["invalid_path"] += 1
-            said = "The path is sent upstream as it is: it begins with a slash and has no segment that leads upwards."
-            await answer(send, 400, error_body(said, "invalid_path"))
+            message = (
+                "The path is sent upstream as it is: it begins with a slash and has no segment that leads upwards."
+            )
+            await answer(send, 400, error_body(message, "invalid_path"))
             return
         if scope["method"] == "POST" and self.upstream.inside(path) in _JSON_ROUTES and not _is_json(scope["headers"]):
             self.counts.requests["unsupported_media_type"] += 1
-            said = "Send JSON: Content-Type: application/json."
-            await answer(send, 415, error_body(said, "unsupported_media_type"))
+            message = "Send JSON: Content-Type: application/json."
+            await answer(send, 415, error_body(message, "unsupported_media_type"))
             return
         scope["raw_path"] = path
         await self._http(scope, path, caller, send)
@@ -151,28 +153,28 @@ class Proxy:
             if path == METRICS:
                 await show_metrics(send, self.counts)
                 return
-            listed = await to_thread.run_sync(self.windows.listed) if self.windows else ()
+            listed = await to_thread.run_sync(self.windows.window_list) if self.windows else ()
             document = self.counts.document(self.upstream.url, listed)
             await show(send, headers, document, as_json=path != PATH)
             return
         extra: list[Header] = []
         if scope["method"] == "POST" and self.windows is not None and self.upstream.inside(path) == self._route:
-            asked, said = await self._understood(scope, caller, headers)
-            if asked is not None:
-                status = await self.windows.turn(asked, caller, send)
+            request, message = await self._understood(scope, caller, headers)
+            if request is not None:
+                status = await self.windows.turn(request, caller, send)
                 if status is not None:
-                    self.counts.requests["client_managed_chain" if asked.chained else "windowed"] += 1
+                    self.counts.requests["client_managed_chain" if request.chained else "windowed"] += 1
                     self.counts.requests["upstream_fault"] += status in (0, 502)
                     return
-                said = "window_unavailable"
-            if said:
-                self.counts.requests[said] += 1
-                extra.append((STATUS, said.encode()))
+                message = "window_unavailable"
+            if message:
+                self.counts.requests[message] += 1
+                extra.append((STATUS, message.encode()))
         elif self.windows is not None and (waiting := self._waiting(scope, path)) is not None:
-            asked = WindowRequest(
-                (header(headers, SCOPE) or b"").decode("utf-8", "replace"), {}, forwarded(headers), b""
+            request = WindowRequest(
+                (header(headers, SCOPE) or b"").decode("utf-8", "replace"), {}, request_headers(headers), b""
             )
-            status = await self.windows.look(waiting, asked, scope, caller, send)
+            status = await self.windows.look(waiting, request, scope, caller, send)
             if status is not None:
                 self.counts.requests["windowed"] += 1
                 return
@@ -213,7 +215,7 @@ class Proxy:
         if self._compacts(given, body):
             return None, "client_compaction"
         left = (b"content-length", b"accept-encoding")
-        sent = [(name, value) for name, value in forwarded(headers) if name.lower() not in left]
+        sent = [(name, value) for name, value in request_headers(headers) if name.lower() not in left]
         return WindowRequest(scope_id, body, sent, scope["query_string"]), None
 
     def _compacts(self, given: Any, body: Mapping[str, Any]) -> bool:

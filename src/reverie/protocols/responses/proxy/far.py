@@ -58,7 +58,7 @@ class Far:
         """Whether a turn is being answered over this connection."""
         return self._events is not None
 
-    async def connected(self) -> bool:
+    async def ensure_connection(self) -> bool:
         """Whether there is a connection; it is opened where the upstream has WebSockets."""
         if self._connection is not None and self._pump is not None and not self._pump.done():
             return True
@@ -98,7 +98,7 @@ class Far:
         for last in (False, True):
             if self._events is not None:  # the turn before was left in the middle: its events would be taken for ours
                 await self.close()
-            if not await self.connected():
+            if not await self.ensure_connection():
                 return None
             self._events = asyncio.Queue()
             first = await self._events.get() if await self.send(text) else None

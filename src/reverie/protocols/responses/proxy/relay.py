@@ -67,7 +67,7 @@ class WindowRequest:
         return any(self.body.get(name) is not None for name in ("previous_response_id", "conversation", "thread"))
 
     @property
-    def given(self) -> Any:
+    def caller_input(self) -> Any:
         """The caller's input: the input of a response, or messages."""
         return self.body.get("input", self.body.get("messages"))
 
@@ -182,12 +182,12 @@ async def pieces(response: httpcore2.Response) -> AsyncIterator[bytes]:
         raise UpstreamFault(_kind(fault), begun=True) from None
 
 
-def forwarded(headers: Sequence[Header]) -> list[Header]:
+def request_headers(headers: Sequence[Header]) -> list[Header]:
     """Request headers without those of the connection. `Expect` was met by us, on this connection."""
     return [(name, value) for name, value in _end_to_end(headers) if name.lower() not in (b"host", b"expect", SCOPE)]
 
 
-def returned(headers: Sequence[Header]) -> list[Header]:
+def response_headers(headers: Sequence[Header]) -> list[Header]:
     """Response headers without those of the connection. Which pages may read an answer is for the proxy to say."""
     return [(name, value) for name, value in _end_to_end(headers) if not name.lower().startswith(b"access-control-")]
 
@@ -211,10 +211,10 @@ async def pass_through(upstream: Upstream, scope: Scope, caller: Caller, send: S
     The caller leaving ends the upstream's work; the upstream breaking off breaks the answer off.
     """
     given: list[Header] = list(scope["headers"])
-    headers = forwarded(given)
+    headers = request_headers(given)
     body: AsyncIterator[bytes] | None = None
     if header(given, b"content-length") is not None or header(given, b"transfer-encoding") is not None:
-        body = caller.uploaded()
+        body = caller.upload()
         if header(given, b"content-length") is None:
             headers.append((b"Transfer-Encoding", b"chunked"))
     else:
@@ -225,7 +225,7 @@ async def pass_through(upstream: Upstream, scope: Scope, caller: Caller, send: S
         try:
             async with upstream.ask(scope["method"].encode(), target, headers, body) as response:
                 status = int(response.status)
-                await send(start(status, [*returned(response.headers), *extra]))
+                await send(start(status, [*response_headers(response.headers), *extra]))
                 async for piece in pieces(response):
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
@@ -248,7 +248,7 @@ class Caller:
         self.read = asyncio.Event()
         """Set when the whole request has been read: from then on the only news is that the caller left."""
 
-    async def uploaded(self) -> AsyncIterator[bytes]:
+    async def upload(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives, after the part already read."""
         held, self._held = self._held, []
         for piece in held:

@@ -23,9 +23,9 @@ from reverie.protocols.responses.proxy.relay import (
     Upstream,
     UpstreamFault,
     WindowRequest,
-    forwarded,
     header,
     pieces,
+    request_headers,
     start,
 )
 from reverie.protocols.responses.proxy.sse import Events
@@ -40,10 +40,10 @@ _FRAME_ONLY = ("type", "stream_id", "event_id")
 class SocketWindows(Protocol):
     """Port of a connection to the windows."""
 
-    async def turn(self, asked: WindowRequest, caller: Any, send: Send) -> int | None:
+    async def turn(self, request: WindowRequest, caller: Any, send: Send) -> int | None:
         """Answer one request through its window; the status that was sent, or None when there can be no window."""
 
-    async def latest(self, asked: WindowRequest) -> str | None:
+    async def latest(self, request: WindowRequest) -> str | None:
         """The id of the newest response of the window, None before the first."""
 
 
@@ -69,7 +69,7 @@ class Socket:
         self._named = header(given, SCOPE)
         self._headers = [
             (name, value)
-            for name, value in forwarded(given)
+            for name, value in request_headers(given)
             if not name.lower().startswith(b"sec-websocket-") and name.lower() not in _OWN
         ]
         self._far = Far(upstream, self._headers, self._query, self._give)
@@ -118,8 +118,8 @@ class Socket:
             await self._refuse(None, 400, "invalid_json", "A frame is one JSON object.")
             return
         if event.get("type") == "response.create" and event.get("generate") is not False:
-            asked = self._request_of(event)
-            if asked is not None and await self._turn(asked, event):
+            request = self._request_of(event)
+            if request is not None and await self._turn(request, event):
                 return
         await self._pass_on(text, event)
 
@@ -136,15 +136,17 @@ class Socket:
         headers = [*self._headers, (b"Content-Type", b"application/json")]
         return WindowRequest(scope_id, body, headers, self._query, far=self._far)
 
-    async def _turn(self, asked: WindowRequest, event: dict[str, Any]) -> bool:
+    async def _turn(self, request: WindowRequest, event: dict[str, Any]) -> bool:
         """Answer a frame through its window. False when there can be no window."""
         assert self._windows is not None
-        previous = asked.body.get("previous_response_id")
-        if previous is not None and previous == await self._windows.latest(asked):
-            body = {name: value for name, value in asked.body.items() if name != "previous_response_id"}
-            asked = WindowRequest(asked.scope_id, body, asked.headers, asked.query, input_is="items", far=self._far)
+        previous = request.body.get("previous_response_id")
+        if previous is not None and previous == await self._windows.latest(request):
+            body = {name: value for name, value in request.body.items() if name != "previous_response_id"}
+            request = WindowRequest(
+                request.scope_id, body, request.headers, request.query, input_is="items", far=self._far
+            )
         frames = _Frames(self._send, event.get("stream_id"))
-        status = await self._windows.turn(asked, _Present(), frames)
+        status = await self._windows.turn(request, _Present(), frames)
         if status is None:
             return False
         self._counts.requests["windowed"] += 1
@@ -155,7 +157,7 @@ class Socket:
     async def _pass_on(self, text: str, event: dict[str, Any]) -> None:
         """A frame of no window: to a WebSocket of the upstream, else, where it creates a response, as a request."""
         self._counts.requests["passed_through"] += 1
-        if await self._far.connected():
+        if await self._far.ensure_connection():
             if not await self._far.send(text):
                 await self._refuse(event, 502, "upstream_disconnected", "The upstream closed the connection.")
             return

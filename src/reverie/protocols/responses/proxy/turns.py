@@ -34,7 +34,7 @@ from reverie.protocols.responses.proxy.relay import (
     header,
     pass_through,
     refuse,
-    returned,
+    response_headers,
     start,
 )
 from reverie.protocols.responses.proxy.relay import answer as refused
@@ -67,7 +67,7 @@ _FIELDS = {
 
 
 @dataclass(slots=True)
-class HeldWindow:
+class ProxyWindow:
     """A window at hand. One turn at a time; what decides is in the store."""
 
     engine: Engine
@@ -87,12 +87,12 @@ class WindowTurns:
         self._policy = policy
         self._negative = NegativeCache()
         self._counts = counts
-        self._held: OrderedDict[tuple[str, bytes], HeldWindow] = OrderedDict()
-        self._waiting: OrderedDict[str, HeldWindow] = OrderedDict()
+        self._held: OrderedDict[tuple[str, bytes], ProxyWindow] = OrderedDict()
+        self._waiting: OrderedDict[str, ProxyWindow] = OrderedDict()
         """By the id of a response: the window that waits for it."""
         self._secret = secrets.token_bytes(32)  # no credential outlives its request, not even here
 
-    def listed(self) -> list[Mapping[str, Any]]:
+    def window_list(self) -> list[Mapping[str, Any]]:
         """The windows, newest first, without their items."""
         page = self._host.windows.all(self._actor, limit=500)
         found = sorted(page.items, key=lambda window: -window.updated_at)
@@ -107,10 +107,10 @@ class WindowTurns:
             for window in found
         ]
 
-    async def turn(self, asked: WindowRequest, caller: Caller, send: Send) -> int | None:
+    async def turn(self, request: WindowRequest, caller: Caller, send: Send) -> int | None:
         """Answer one request through its window; the status that was sent, or None when there can be no window."""
         try:
-            held = await self._window(asked)
+            held = await self._window(request)
         except ReverieError:
             return None
         waited = False
@@ -119,15 +119,15 @@ class WindowTurns:
         if not waited:
             return 0  # it left while others were being answered
         try:
-            return await _Exchange(self, held.engine, asked, caller, send).run()
+            return await _Exchange(self, held.engine, request, caller, send).run()
         finally:
             self._wait_for(held)
             held.lock.release()
 
-    async def latest(self, asked: WindowRequest) -> str | None:
+    async def latest(self, request: WindowRequest) -> str | None:
         """The id of the newest response of the window, None before the first."""
         try:
-            held = await self._window(asked)
+            held = await self._window(request)
             async with held.lock:
                 state = await keep(held.engine.current)
         except ReverieError:
@@ -135,14 +135,14 @@ class WindowTurns:
         return state.last_response_id if not state.empty else None
 
     async def look(
-        self, response_id: str, asked: WindowRequest, scope: Scope, caller: Caller, send: Send
+        self, response_id: str, request: WindowRequest, scope: Scope, caller: Caller, send: Send
     ) -> int | None:
         """Fetch or cancel a response that a window waits for; None when none does. The window is named by the header,
         or known from the turn that asked for the response."""
         held = self._waiting.get(response_id)
-        if held is None and asked.scope_id:
+        if held is None and request.scope_id:
             try:
-                held = await self._window(asked)
+                held = await self._window(request)
             except ReverieError:
                 return None
         if held is None:
@@ -150,7 +150,7 @@ class WindowTurns:
         recorded = _RecordedSend(send)
         status = await pass_through(self._upstream, scope, caller, recorded, ())
         async with held.lock:
-            exchange = _Exchange(self, held.engine, asked, caller, send)
+            exchange = _Exchange(self, held.engine, request, caller, send)
             with suppress(Exception):  # the answer was given; the next turn fetches it again
                 text, items = recorded.response()
                 if status == 200 and await exchange.drive(held.engine.resolved(response_id, text, items)):
@@ -159,7 +159,7 @@ class WindowTurns:
                 self._waiting.pop(response_id, None)
         return status
 
-    def _wait_for(self, held: HeldWindow) -> None:
+    def _wait_for(self, held: ProxyWindow) -> None:
         """Remember which window waits for a response, so that a request without a scope finds it."""
         background = held.engine.state.background
         if background is not None:
@@ -167,23 +167,23 @@ class WindowTurns:
             while len(self._waiting) > MOST_OPEN:
                 self._waiting.popitem(last=False)
 
-    async def _window(self, asked: WindowRequest) -> HeldWindow:
-        account = _account(asked.headers)
-        key = (asked.scope_id, blake2b(account.encode(), key=self._secret).digest())
+    async def _window(self, request: WindowRequest) -> ProxyWindow:
+        account = _account(request.headers)
+        key = (request.scope_id, blake2b(account.encode(), key=self._secret).digest())
         if key in self._held:
             self._held.move_to_end(key)
             return self._held[key]
 
         def open_window() -> Engine:
             keeper = self._host.windows.keeper(
-                self._actor, asked.scope_id, policy=self._policy, negative=self._negative
+                self._actor, request.scope_id, policy=self._policy, negative=self._negative
             )
             provider = PROVIDERS.get(self._base.kind, "openai")
             state = keeper.open(provider=provider, base=self._base, account=account)
             return Engine(keeper, state, clock=self._host.parts.clock.now)
 
         engine: Engine = await keep(open_window)
-        held = self._held.setdefault(key, HeldWindow(engine))
+        held = self._held.setdefault(key, ProxyWindow(engine))
         while len(self._held) > MOST_OPEN:
             self._held.popitem(last=False)
         return held
@@ -218,19 +218,21 @@ class _RecordedSend:
 class _Exchange:
     """One request and its answer."""
 
-    def __init__(self, windows: WindowTurns, engine: Engine, asked: WindowRequest, caller: Caller, send: Send) -> None:
+    def __init__(
+        self, windows: WindowTurns, engine: Engine, request: WindowRequest, caller: Caller, send: Send
+    ) -> None:
         self._windows = windows
         self._engine = engine
-        self._asked = asked
+        self._request = request
         self._caller = caller
         self._send = send
         self._open = AsyncExitStack()
         self._sent = 0
         self._kept: bool | None = None
         """Whether the answer was kept as a stable boundary; None: not looked at yet."""
-        said = "messages" if windows._base.kind == "messages" else "input"
-        self._params = {name: value for name, value in asked.body.items() if name != said}
-        if not asked.chained and windows._base.kind != "messages":
+        message = "messages" if windows._base.kind == "messages" else "input"
+        self._params = {name: value for name, value in request.body.items() if name != message}
+        if not request.chained and windows._base.kind != "messages":
             self._params.setdefault("store", windows._base.kind != "codex")  # what leaving it out means
 
     async def run(self) -> int | None:
@@ -257,8 +259,10 @@ class _Exchange:
 
     async def _answer(self) -> tuple[int, bool]:
         engine = self._engine
-        asked = self._asked
-        answer: RequestOutcome = await self.drive(engine.turn(asked.given, asked.input_is, self._params, stream=True))
+        request = self._request
+        answer: RequestOutcome = await self.drive(
+            engine.turn(request.caller_input, request.input_is, self._params, stream=True)
+        )
         reply: UpstreamReply | None = answer.value
         if isinstance(answer.error, BackgroundPending):
             await refused(self._send, 409, error_body(answer.error.message, answer.error.code))
@@ -273,7 +277,7 @@ class _Exchange:
                 raise UpstreamFault(str(answer.error or "upstream_disconnected"))
             reply = answer.value
         completed = bool(answer.ok and await self._keep(answer.text, None))
-        await self._send(start(reply.status, [*returned(reply.headers), *self._headers()]))
+        await self._send(start(reply.status, [*response_headers(reply.headers), *self._headers()]))
         await self._send({"type": "http.response.body", "body": reply.body})
         return reply.status, completed
 
@@ -349,7 +353,7 @@ class _Exchange:
             return False
 
     async def _begin(self, reply: UpstreamReply) -> None:
-        await self._send(start(reply.status, [*returned(reply.headers), *self._headers()]))
+        await self._send(start(reply.status, [*response_headers(reply.headers), *self._headers()]))
 
     async def _pass_on(self, waiting: list[bytes] | None) -> None:
         for piece in waiting or ():
@@ -382,22 +386,22 @@ class _Exchange:
         data = json.dumps(body, separators=(",", ":")).encode()
         headers = [
             (name, value)
-            for name, value in self._asked.headers
+            for name, value in self._request.headers
             if name.lower() not in _ONCE or (not step.is_pass and not self._sent)
         ]
         if not step.is_pass:
             self._sent += 1
         headers = _with_betas(headers, step.betas)
         headers += [(b"Accept-Encoding", b"identity"), (b"Content-Length", str(len(data)).encode())]
-        target = upstream.target(b"/v1" + step.path.encode(), self._asked.query if not step.is_pass else b"")
+        target = upstream.target(b"/v1" + step.path.encode(), self._request.query if not step.is_pass else b"")
         if step.method == "GET":
             return await self._fetch(target)
         streams = not step.is_pass and body.get("stream") is True
         try:
-            if streams and self._asked.far is not None:
-                far = await self._asked.far.turn(body)
+            if streams and self._request.far is not None:
+                far = await self._request.far.turn(body)
                 if far is not None:
-                    return _answered(far)
+                    return _outcome(far)
             if streams:
                 response = await self._open.enter_async_context(upstream.ask(b"POST", target, headers, data))
                 reply = await read(response, whole=response.status != 200)
@@ -409,25 +413,25 @@ class _Exchange:
         except UpstreamFault as fault:
             return RequestOutcome(None, error=fault)
         if reply.stream is not None or not step.collect:
-            return _answered(reply)
+            return _outcome(reply)
         text = decoder(reply.headers)(reply.body).decode("utf-8", "surrogateescape")
         if reply.status == 200:
             reading = Streaming()
             for event in Events().feed(decoder(reply.headers)(reply.body) + b"\n\n"):
                 reading.feed(event)
             text = reading.body() if reading.response is not None else ""
-        return _answered(reply, text)
+        return _outcome(reply, text)
 
     async def _fetch(self, target: bytes) -> RequestOutcome:
         left = (b"content-type", *_ONCE)
-        headers = [(name, value) for name, value in self._asked.headers if name.lower() not in left]
+        headers = [(name, value) for name, value in self._request.headers if name.lower() not in left]
         headers.append((b"Accept-Encoding", b"identity"))
         try:
             async with self._windows._upstream.ask(b"GET", target, headers, None) as response:
                 reply = await read(response, whole=True)
         except UpstreamFault as fault:
             return RequestOutcome(None, error=fault)
-        return _answered(reply)
+        return _outcome(reply)
 
     # what is said about it
 
@@ -437,24 +441,24 @@ class _Exchange:
         found = known["incremental_continuation"] or {}
         if found.get("fallback_reason") == "client_managed_chain":
             return [(STATUS, b"client_managed_chain")]
-        shown: list[Header] = [
+        rows: list[Header] = [
             (name, _plain(found[field])) for field, name in _FIELDS.items() if found.get(field) is not None
         ]
         state = self._engine.state
-        shown.append((b"x-reverie-window-generation", str(state.generation).encode()))
-        shown.append((b"x-reverie-window-items", str(len(state.items)).encode()))
+        rows.append((b"x-reverie-window-generation", str(state.generation).encode()))
+        rows.append((b"x-reverie-window-items", str(len(state.items)).encode()))
         passed = known["remote_compaction"]
         if passed:
-            shown.append((b"x-reverie-window-compaction", _plain(passed["status"])))
+            rows.append((b"x-reverie-window-compaction", _plain(passed["status"])))
             if passed.get("trigger_reason"):
-                shown.append((b"x-reverie-window-compaction-trigger", _plain(passed["trigger_reason"])))
+                rows.append((b"x-reverie-window-compaction-trigger", _plain(passed["trigger_reason"])))
         cache = known["cache"]
         if cache and cache.get("cache_loss"):
-            shown.append((b"x-reverie-window-cache-loss", _plain(cache["cache_loss"])))
-        return shown if any(name == STATUS for name, _ in shown) else [(STATUS, b"unknown"), *shown]
+            rows.append((b"x-reverie-window-cache-loss", _plain(cache["cache_loss"])))
+        return rows if any(name == STATUS for name, _ in rows) else [(STATUS, b"unknown"), *rows]
 
 
-def _answered(reply: UpstreamReply, text: str | None = None) -> RequestOutcome:
+def _outcome(reply: UpstreamReply, text: str | None = None) -> RequestOutcome:
     """An answer as the engine takes it."""
     if reply.stream is not None:
         return RequestOutcome(reply.status, value=reply)
