@@ -346,9 +346,19 @@ def mentions(text: str, at_ms: int, period: Period) -> bool:
     return any(_meet(named, period) for named in _named_in(text, at_ms))
 
 
-@lru_cache(maxsize=4096)
 def _named_in(text: str, at_ms: int) -> tuple[Period, ...]:
-    return periods(text, at_ms)
+    key = hash((text, at_ms))
+    found = _named.get(key)
+    if found is None:
+        if len(_named) >= _REMEMBERED:
+            _named.clear()
+        found = _named[key] = periods(text, at_ms)
+    return found
+
+
+_REMEMBERED = 4096
+_named: dict[int, tuple[Period, ...]] = {}
+"""Times that texts named, by the hash of the text and its instant: the text of an entry must not outlive it here."""
 
 
 def _meet(one: Period, other: Period) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime
+from sys import getrefcount
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from reverie.core.clock import to_iso
 from reverie.core.errors import Invalid
-from reverie.search.dates import periods, when
+from reverie.search.dates import mentions, periods, when
 
 
 def ms(text: str) -> int:
@@ -159,3 +160,12 @@ def test_any_text_is_read_or_refused(text):
 def test_any_text_is_read(query):
     for period in periods(query, NOW):
         period.covers(NOW)
+
+
+def test_no_text_is_kept_after_it_was_read_for_dates():
+    text = " ".join(["met", "her", "on", "8", "May", str(NOW)])
+    (period,) = periods("8 May", NOW)
+    before = getrefcount(text)
+    assert mentions(text, NOW, period)
+    assert mentions(text, NOW, period)
+    assert getrefcount(text) == before
