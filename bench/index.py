@@ -90,11 +90,11 @@ def _fts5(entries: list[list[str]], words: list[list[str]]) -> dict[str, float]:
 def _held(
     entries: list[list[str]], dense: list[bytes], words: list[list[str]], vectors: list[bytes]
 ) -> dict[str, float]:
-    from reverie.index import vectors as meaning
     from reverie.index import words as scoring
     from reverie.index.parts import Part
     from reverie.index.postings import ask, pack
     from reverie.index.segment import build
+    from reverie.index.vectors import Meaning
 
     rows = [(n, pack(terms, KEY), dense[n - 1], "static") for n, terms in enumerate(entries, 1)]
     cold = []
@@ -104,7 +104,7 @@ def _held(
         cold.append((time.perf_counter() - began) * 1000)
     return {
         "words, held": _times(lambda query: scoring.best(parts, ask(query, KEY), LIMIT), words),
-        "vectors, held": _times(lambda vector: meaning.best(parts, ("static", vector), LIMIT), vectors),
+        "vectors, held": _times(lambda vector: Meaning(parts, ("static", vector)).best(LIMIT), vectors),
         "cold, held (rows read already)": statistics.median(cold),
     }
 

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from reverie.core.lazy import np
 from reverie.core.query import Brief, Filter, Head, HybridMatch, Match, Vector
-from reverie.index import vectors, words
+from reverie.index import words
 from reverie.index.files import SMALLEST, Files, Saved
 from reverie.index.parts import LARGEST, Parts
 from reverie.index.postings import Question
 from reverie.index.segment import Damaged, Row, build
 from reverie.index.topk import ScoredPassage as Passage
+from reverie.index.vectors import Meaning
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -113,7 +114,7 @@ class IndexCache:
     def nearest(self, tx: IndexedTx, memory: Memory, vector: Vector, where: Filter, limit: int) -> list[Match]:
         """The best passages by cosine."""
         return self._ask(
-            tx, memory, lambda parts: self._matches(tx, memory, where, limit, partial(_by_meaning, parts, vector))
+            tx, memory, lambda parts: self._matches(tx, memory, where, limit, Meaning(parts.parts, vector).best)
         )
 
     def _matches(self, tx: IndexedTx, memory: Memory, where: Filter, limit: int, find: Find) -> list[Match]:
@@ -134,11 +135,12 @@ class IndexCache:
 
         def look(parts: Parts) -> list[HybridMatch]:
             finds: list[Find] = [partial(_by_words, parts, question)]
-            if vector is not None:
-                finds.append(partial(_by_meaning, parts, vector))
+            near = Meaning(parts.parts, vector) if vector is not None else None
+            if near is not None:
+                finds.append(near.best)
 
             def promising(lists: Sequence[Sequence[Passage]]) -> Positions:
-                cosines = _cosines(parts, vector, lists)
+                cosines = _cosines(near, lists)
                 best = max((one.score for one in lists[0]), default=1.0) or 1.0
                 promise = {key: meaning * min(1.0, max(0.0, cosine or 0.0)) for key, cosine in cosines.items()}
                 for one in lists[0]:
@@ -148,7 +150,7 @@ class IndexCache:
             lists, briefs = self._best(tx, memory, where, limit, finds, promising)
             by_words = {one[:2]: one.score for one in lists[0]}
             by_any = {one[:2]: one for own in reversed(lists) for one in own}
-            cosines = _cosines(parts, vector, lists)
+            cosines = _cosines(near, lists)
             live = parts.size
             return [
                 HybridMatch(briefs[position], number, span, by_words.get(key), cover, cosines[key], live)
@@ -161,7 +163,7 @@ class IndexCache:
         self, tx: IndexedTx, memory: Memory, vector: Vector, positions: Sequence[int]
     ) -> Mapping[int, Sequence[float]]:
         """The cosines of the passages of those that have vectors of this model."""
-        return self._ask(tx, memory, lambda parts: vectors.cosines(parts.parts, vector, positions))
+        return self._ask(tx, memory, lambda parts: Meaning(parts.parts, vector).cosines(positions))
 
     def known(self, tx: IndexedTx, memory: Memory, asked: Sequence[int]) -> list[bool]:
         """Return, for each of these words, whether the memory has it."""
@@ -360,17 +362,11 @@ def _by_words(parts: Parts, question: Question, wanted: int, among: npt.NDArray[
     return words.best(parts.parts, question, wanted, among) if question else []
 
 
-def _by_meaning(parts: Parts, vector: Vector, wanted: int, among: npt.NDArray[np.int64] | None) -> list[Passage]:
-    return vectors.best(parts.parts, vector, wanted, among)
-
-
-def _cosines(
-    parts: Parts, vector: Vector | None, lists: Sequence[Sequence[Passage]]
-) -> dict[tuple[int, int], float | None]:
+def _cosines(near: Meaning | None, lists: Sequence[Sequence[Passage]]) -> dict[tuple[int, int], float | None]:
     """The cosine of each passage found. By meaning it was found with it; of the others it is worked out."""
     cosines: dict[tuple[int, int], float | None] = {one[:2]: one.score for own in lists[1:] for one in own}
     others = [key for one in lists[0] if (key := one[:2]) not in cosines]
-    found = vectors.cosines(parts.parts, vector, sorted({at for at, _ in others})) if vector and others else {}
+    found = near.cosines(sorted({at for at, _ in others})) if near is not None and others else {}
     for key in others:
         position, number = key
         own = found.get(position, ())

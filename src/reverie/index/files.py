@@ -341,7 +341,8 @@ class Files:
         guard = _Guard(name)
         columns: dict[str, Any] = {}
         groups: dict[str, dict[str, Any]] = {}
-        begin = end = 0
+        posted: list[tuple[int, int]] = []
+        placed: list[tuple[int, int]] = []
         for column in header.columns:
             kind, items = np.dtype(column.kind), int(np.prod(column.shape))
             array = np.frombuffer(mapped, kind, items, base + column.at).reshape(column.shape)
@@ -350,10 +351,10 @@ class Files:
                 groups.setdefault(key, {})[own] = array
             else:
                 columns[own] = array
-            if column.name == "rows":
-                begin = base + column.at
+            if column.name in ("rows", "times", "impacts"):
+                posted.append((base + column.at, base + column.sums_at))
             if own == "data":
-                end = base + column.sums_at
+                placed.append((base + column.at, base + column.sums_at))
             words = (column.sums_at - column.at) // 8
             guard.add(
                 column.name,
@@ -362,9 +363,8 @@ class Files:
                 array.nbytes // max(1, len(array)),
             )
         vectors = {key: Vectors(key, **own) for key, own in groups.items()}
-        return Segment(
-            **columns, vectors=vectors, total=header.total, guard=guard, name=name, seen=Seen(mapped, begin, end)
-        )
+        seen = Seen(mapped, posted, placed)
+        return Segment(**columns, vectors=vectors, total=header.total, guard=guard, name=name, seen=seen)
 
     def _put(self, name: str, chunks: Sequence[bytes]) -> None:
         """A new file, whole or not at all."""

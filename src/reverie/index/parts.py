@@ -23,6 +23,9 @@ LARGEST = 1 << 17
 _LARGE = 1 << 18
 """Passages in files from which on a process lets go of the pages it read; a kernel maps far more than was asked for."""
 
+_KEPT = 48 * 2**20
+"""Bytes of postings that a process keeps mapped between searches: mapping them again takes longer than reading them."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
@@ -83,12 +86,11 @@ class Parts:
         return sum(len(part.segment) for part in self.parts if part.segment.name is None)
 
     def rest(self) -> None:
-        """After a search of a large memory: keep no pages of it that the next search may not need."""
-        filed = [part.segment for part in self.parts if part.segment.seen is not None]
-        if sum(map(len, filed)) >= _LARGE:
-            for segment in filed:
-                if segment.seen is not None:
-                    segment.seen.drop()
+        """After a search of a large memory: keep few pages of it that the next search may not need."""
+        filed = [(part.live, part.segment.seen) for part in self.parts if part.segment.seen is not None]
+        if sum([live for live, _ in filed]) >= _LARGE:
+            for _, seen in filed:
+                seen.drop(_KEPT // len(filed))
 
     def scrubbed(self, positions: npt.NDArray[np.int64]) -> Parts:
         """The same, with nothing left of these entries in the segments in memory."""

@@ -28,9 +28,13 @@ Ints: TypeAlias = "npt.NDArray[np.int32]"
 Row = tuple[int, bytes | None, bytes | None, str | None]
 """(position, words as packed, vectors of its passages, their model)."""
 Rows = Sequence[Row]
+Ranges = Sequence[tuple[int, int]]
+"""First and last byte of parts of a file."""
 Guard = Callable[[str, int, int], None]
 """Called before the items `first` to `last` of a column are used. Raises Damaged."""
 _UP = 1 + 1e-6
+_AROUND = 1 << 16
+"""Bytes that the system maps around a page that is read."""
 _SPAN_BITS = 13
 """Spans are compared with their checksums 2^13 at a time, which is a block of a file."""
 
@@ -50,18 +54,36 @@ class Damaged(Exception):
 
 
 class Seen:
-    """The part of a mapped file that a search reads here and there: postings and vectors."""
+    """The parts of a mapped file that a search reads here and there.
 
-    def __init__(self, mapped: mmap.mmap, first: int, last: int) -> None:
+    A search reads few bytes of postings, which lie together, and vectors on thousands of pages.
+    """
+
+    def __init__(self, mapped: mmap.mmap, postings: Ranges, vectors: Ranges) -> None:
         self._mapped = mapped
-        self._first = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
-        self._size = max(0, last - self._first) // mmap.PAGESIZE * mmap.PAGESIZE
+        self._postings = postings
+        self._vectors = vectors
+        self._read = 0
 
-    def drop(self) -> None:
-        """Let go of it: the pages stay in the system's cache, and the process is no larger for having read them."""
-        if self._size and hasattr(mmap, "MADV_DONTNEED"):
-            with suppress(OSError, ValueError):
-                self._mapped.madvise(mmap.MADV_DONTNEED, self._first, self._size)
+    def note(self, size: int) -> None:
+        """So many bytes of postings were read; the system maps some pages more."""
+        self._read += size + _AROUND
+
+    def drop(self, most: int) -> None:
+        """Let go of the vectors, and of postings when more than so many bytes were read.
+
+        The pages stay in the system's cache, and the process is no larger for having read them.
+        """
+        ranges = self._vectors
+        if self._read > most:
+            self._read = 0
+            ranges = (*ranges, *self._postings)
+        for first, last in ranges:
+            first = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
+            size = max(0, last - first) // mmap.PAGESIZE * mmap.PAGESIZE
+            if size and hasattr(mmap, "MADV_DONTNEED"):
+                with suppress(OSError, ValueError):
+                    self._mapped.madvise(mmap.MADV_DONTNEED, first, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +178,21 @@ class Segment:
 
     def postings(self, first: int, last: int) -> tuple[Ints, npt.NDArray[np.int16]]:
         """The rows that have a word, and how often."""
-        if self.guard is not None:
-            self.guard("rows", first, last)
-            self.guard("times", first, last)
+        self._reads(first, last, "rows", "times")
         return self.rows[first:last], self.times[first:last]
 
     def weighed(self, first: int, last: int) -> tuple[Ints, npt.NDArray[np.float32]]:
         """The rows that have a word, and how much it counts in each."""
-        if self.guard is not None:
-            self.guard("rows", first, last)
-            self.guard("impacts", first, last)
+        self._reads(first, last, "rows", "impacts")
         return self.rows[first:last], self.impacts[first:last]
+
+    def _reads(self, first: int, last: int, *names: str) -> None:
+        """Before postings are used: compare them with their checksums, and note that they are read."""
+        if self.guard is not None:
+            for name in names:
+                self.guard(name, first, last)
+                if self.seen is not None:
+                    self.seen.note((last - first) * 4)
 
     def rows_of(self, positions: npt.NDArray[np.int64]) -> Ints:
         """The rows of those positions that it has, in the order asked for."""

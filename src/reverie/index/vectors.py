@@ -51,52 +51,63 @@ _UNIT = 127.0 * 127.0
 """The product of a vector with itself: vectors rest with this length."""
 
 
-def best(
-    parts: Sequence[Part], vector: Vector, limit: int, among: npt.NDArray[np.int64] | None = None
-) -> list[ScoredPassage]:
-    """The best passages by cosine, of all or among some positions, best first, ties by position."""
-    key, query = _read(vector)
-    groups = [(part, own) for part in parts if (own := part.segment.vectors.get(key)) is not None]
-    found: list[tuple[Part, Vectors, _Rows, _Floats]] = []
-    if among is not None:
-        for part, own in groups:
-            rows = _placed(part, own, among)
-            found.append((part, own, rows, _verified_products(part, own, rows, query)))
-    elif sum(len(own.rows) for _, own in groups) >= CODED:
-        found = _coded(groups, query, limit)
-    else:
-        least = float(_NEVER)
-        for part, own in sorted(groups, key=lambda one: -len(one[1].rows)):
-            rows, scores = _contenders(part, own, query, limit, least)
-            found.append((part, own, rows, scores))
-            if len(rows) >= limit and len(found) < len(groups):
-                least = max(least, float(np.partition(scores, len(scores) - limit)[len(scores) - limit]))
-    columns: list[tuple[npt.NDArray[Any], ...]] = []
-    segments: list[Segment] = []
-    for part, own, chosen, scores in found:
-        if len(scores) > limit:
-            kept = np.flatnonzero(scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit])
-            chosen, scores = chosen[kept], scores[kept]
-        columns.append((own.rows[chosen], scores, np.zeros(len(chosen))))
-        segments.append(part.segment)
-    return picked(segments, columns, limit, unit=_UNIT)
+class Meaning:
+    """The vector of a question beside those of a memory."""
 
+    def __init__(self, parts: Sequence[Part], vector: Vector) -> None:
+        key, self._query = _read(vector)
+        self._groups = [(part, own) for part in parts if (own := part.segment.vectors.get(key)) is not None]
+        self._whole: dict[int, _Floats] = {}
+        """The products of all vectors of small groups, by their place: worked out once."""
 
-def cosines(parts: Sequence[Part], vector: Vector, wanted: Sequence[int]) -> Mapping[int, Sequence[float]]:
-    """The cosines of the passages of these positions, where they have vectors of this space."""
-    key, query = _read(vector)
-    positions = np.array(wanted, dtype=np.int64)
-    found: dict[int, list[float]] = {}
-    for part in parts:
-        own = part.segment.vectors.get(key)
-        if own is None:
-            continue
-        chosen = _placed(part, own, positions)
-        scores = _verified_products(part, own, chosen, query)
-        where = part.segment.positions[own.rows[chosen]]
-        for position, score in zip(where.tolist(), (scores.astype(np.float64) / _UNIT).tolist(), strict=True):
-            found.setdefault(position, []).append(score)
-    return found
+    def best(self, limit: int, among: npt.NDArray[np.int64] | None = None) -> list[ScoredPassage]:
+        """The best passages by cosine, of all or among some positions, best first, ties by position."""
+        groups, query = self._groups, self._query
+        found: list[tuple[Part, Vectors, _Rows, _Floats]] = []
+        if among is not None:
+            for part, own in groups:
+                rows = _placed(part, own, among)
+                found.append((part, own, rows, _verified_products(part, own, rows, query)))
+        elif sum([len(own.rows) for _, own in groups]) >= CODED:
+            found = _coded(groups, query, limit)
+        else:
+            least = float(_NEVER)
+            for at in sorted(range(len(groups)), key=lambda at: -len(groups[at][1].rows)):
+                part, own = groups[at]
+                rows, scores = self._exact(at) if len(own.rows) <= _FEW else _contenders(part, own, query, limit, least)
+                found.append((part, own, rows, scores))
+                if len(rows) >= limit and len(found) < len(groups):
+                    least = max(least, float(np.partition(scores, len(scores) - limit)[len(scores) - limit]))
+        columns: list[tuple[npt.NDArray[Any], ...]] = []
+        segments: list[Segment] = []
+        for part, own, chosen, scores in found:
+            if len(scores) > limit:
+                kept = np.flatnonzero(scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit])
+                chosen, scores = chosen[kept], scores[kept]
+            columns.append((own.rows[chosen], scores, np.zeros(len(chosen))))
+            segments.append(part.segment)
+        return picked(segments, columns, limit, unit=_UNIT)
+
+    def _exact(self, at: int) -> tuple[_Rows, _Floats]:
+        """All vectors of a small group that are in use, and their products."""
+        part, own = self._groups[at]
+        part.segment.check(f"{own.key}.rows", f"{own.key}.data")
+        scores = self._whole[at] = _products(own.data, self._query)
+        rows = np.delete(np.arange(len(scores)), _out(part, own))
+        return rows, scores[rows] if len(rows) < len(scores) else scores
+
+    def cosines(self, wanted: Sequence[int]) -> Mapping[int, Sequence[float]]:
+        """The cosines of the passages of these positions, where they have vectors of this space."""
+        positions = np.array(wanted, dtype=np.int64)
+        found: dict[int, list[float]] = {}
+        for at, (part, own) in enumerate(self._groups):
+            chosen = _placed(part, own, positions)
+            whole = self._whole.get(at)
+            scores = whole[chosen] if whole is not None else _verified_products(part, own, chosen, self._query)
+            where = part.segment.positions[own.rows[chosen]]
+            for position, score in zip(where.tolist(), (scores.astype(np.float64) / _UNIT).tolist(), strict=True):
+                found.setdefault(position, []).append(score)
+        return found
 
 
 def _verified_products(part: Part, own: Vectors, chosen: _Rows, query: _Floats) -> _Floats:
@@ -141,12 +152,6 @@ def _contenders(part: Part, own: Vectors, query: _Floats, limit: int, least: flo
         part.segment.check(f"{own.key}.{name}")
     out = _out(part, own)
     head, tail = query[:half], query[half:]
-    if size <= _FEW:
-        scores, rows = _products(own.data, query), np.arange(size)
-        if len(out):
-            rows = np.delete(rows, out)
-            scores = scores[rows]
-        return rows, scores
     scores = _products(own.data[:, :half], head)
     scores[out] = _NEVER
     if (tried := limit * _TRIED) < size:

@@ -185,6 +185,8 @@ Said = tuple[str, bool, str]
 
 def _compute(word: str, language: str) -> list[Said]:
     """The terms of one word of a text, which may be joined from several parts."""
+    if word.isascii() and word.isalpha() and (word.islower() or word.istitle()):  # nearly every word: one part
+        return _spaced(word.lower(), language)
     parts = _PART.findall(word)
     pieces = [piece for part in parts for piece in _CAMEL.split(part)]
     found: list[Said] = []

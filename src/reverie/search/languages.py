@@ -230,7 +230,8 @@ def stemmer(language: str) -> Callable[[str], str]:
     if held is None:
         held = _local.stemmers = {}
     if language not in held:
-        held[language] = Stemmer.Stemmer(language).stemWord if language in _STEMMED else str
+        # without its own cache, which takes longer than the stemming: `stem` has one
+        held[language] = Stemmer.Stemmer(language, 0).stemWord if language in _STEMMED else str
     return held[language]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
+
 import numpy as np
 import pytest
 
 from reverie.index import codes, segment
 from reverie.index.postings import pack
-from reverie.index.segment import Row, Segment, build, merged
+from reverie.index.segment import Row, Seen, Segment, build, merged
 from reverie.search.passages import mark
 
 KEY = b"k" * 32
@@ -57,3 +59,25 @@ def test_a_segment_without_any_rows_is_empty() -> None:
     whole = build(rows(4))
     left = merged([(whole, np.arange(len(whole), dtype=np.int32))])
     assert len(left) == len(left.words) == len(left.rows) == left.total == 0
+
+
+def test_postings_stay_mapped_until_many_were_read() -> None:
+    page = mmap.PAGESIZE
+
+    class Mapped:
+        def __init__(self) -> None:
+            self.dropped: list[tuple[int, int]] = []
+
+        def madvise(self, _: int, first: int, size: int) -> None:
+            self.dropped.append((first, size))
+
+    mapped = Mapped()
+    seen = Seen(mapped, [(1, 3 * page)], [(4 * page, 6 * page + 5)])  # type: ignore[arg-type]
+    seen.note(100)
+    seen.drop(2**20)
+    assert mapped.dropped == [(4 * page, 2 * page)]
+    seen.note(2**20)
+    seen.drop(2**20)
+    assert mapped.dropped[1:] == [(4 * page, 2 * page), (page, 2 * page)]
+    seen.drop(2**20)
+    assert mapped.dropped[3:] == [(4 * page, 2 * page)]
