@@ -220,11 +220,6 @@ def answer_key(log_key: bytes, use: str, key: str) -> str:
     return f"{use}/{keyed_hash(log_key, key)}"
 
 
-def encode_data(data: Mapping[str, Any]) -> str:
-    """Event data as stored."""
-    return orjson.dumps(dict(data), option=orjson.OPT_SORT_KEYS).decode()
-
-
 def _digest(event: Event) -> str:
     # Everything but `data` has ASCII keys, strings and integers: sorted orjson is canonical there (core/canonical.py).
     if is_plain(event.data):

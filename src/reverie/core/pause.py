@@ -8,17 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
+from time import monotonic
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
-PAUSE: ContextVar[Callable[[], None] | None] = ContextVar("pause", default=None)
+
+class Pauses:
+    """The pauses of one piece of long work: `wait` is called, then `seconds` pass before it is called again."""
+
+    __slots__ = ("_seconds", "_wait", "until")
+
+    def __init__(self, wait: Callable[[], object], seconds: float = 0.0) -> None:
+        self._wait = wait
+        self._seconds = seconds
+        self.until = 0.0
+
+    def take(self) -> None:
+        """Pause now."""
+        self._wait()
+        self.until = monotonic() + self._seconds
+
+
+PAUSE: ContextVar[Pauses | None] = ContextVar("pause", default=None)
 
 
 def pause() -> None:
-    """Let requests of other tenants go first, where some wait."""
-    if (wait := PAUSE.get()) is not None:
-        wait()
+    """Let requests of other tenants go first, where some wait and the last pause is a while ago."""
+    if (pauses := PAUSE.get()) is not None and monotonic() >= pauses.until:
+        pauses.take()
 
 
 def paced(items: Iterable[T]) -> Iterable[T]:

@@ -31,7 +31,7 @@ class Needs:
 
     def check(self, actor: Actor) -> None:
         """Raise Forbidden when the caller has none of the rights. The host checks again, and more closely."""
-        if self.rights and not any(right in actor.rights for right in self.rights):
+        if self.rights and actor.rights.isdisjoint(self.rights):
             actor.require(self.rights[0])
 
 

@@ -280,7 +280,7 @@ def matching_struct(kinds: Sequence[type[Struct]], document: Any) -> type[Struct
     """Of several structs the last one whose required members are all there; the first when there is none."""
     if isinstance(document, dict):
         for kind in reversed(kinds[1:]):
-            if all(name in document for name in _required(kind)):
+            if document.keys() >= _required(kind):
                 return kind
     return kinds[0]
 
@@ -292,8 +292,8 @@ def _is_json(media: bytes) -> bool:
 
 
 @cache
-def _required(kind: type[Struct]) -> tuple[str, ...]:
-    return tuple(one.encode_name for one in msgspec.structs.fields(kind) if one.required)
+def _required(kind: type[Struct]) -> frozenset[str]:
+    return frozenset(one.encode_name for one in msgspec.structs.fields(kind) if one.required)
 
 
 def _body(hints: Mapping[str, Any]) -> tuple[str, tuple[type[Struct], ...]]:

@@ -26,7 +26,7 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
-from reverie.core.pause import PAUSE, pause
+from reverie.core.pause import PAUSE, Pauses, pause
 
 T = TypeVar("T")
 _END: Any = object()
@@ -240,23 +240,6 @@ class _Asking:
         self._precedence.end(self._tenant)
 
 
-class _Pauses:
-    """The pauses of one piece of long work."""
-
-    __slots__ = ("_precedence", "_slice", "_tenant", "_until")
-
-    def __init__(self, precedence: Precedence, tenant: str, seconds: float) -> None:
-        self._precedence = precedence
-        self._tenant = tenant
-        self._slice = seconds
-        self._until = 0.0
-
-    def __call__(self) -> None:
-        if monotonic() >= self._until:
-            self._precedence.give_way(self._tenant)
-            self._until = monotonic() + self._slice
-
-
 class Threads:
     """The lanes of one application, over the threads of the process."""
 
@@ -310,7 +293,7 @@ class Threads:
         """Long work with its pauses. It runs in a context of its own."""
 
         def paused() -> T:
-            PAUSE.set(_Pauses(self._precedence, tenant, SLICE_SECONDS))
+            PAUSE.set(Pauses(partial(self._precedence.give_way, tenant), SLICE_SECONDS))
             return work()
 
         return partial(copy_context().run, paused)

@@ -8,7 +8,7 @@ from reverie.core.entry import Entry, speaker
 from reverie.core.pause import paced
 from reverie.core.ports import Embedder
 from reverie.search.analysis import terms
-from reverie.search.passages import mark, passages
+from reverie.search.passages import Passage, mark, passages
 from reverie.search.text import searchable
 
 ANALYSIS = 3
@@ -25,32 +25,31 @@ def model_of(embedder: Embedder) -> str:
     return f"{embedder.name}+{ANALYSIS}"
 
 
-def texts_of(entry: Entry) -> list[str]:
-    """The texts under which the passages of an entry are found: who said it, what, and under which labels."""
+def indexed(entries: Sequence[Entry], embedder: Embedder | None) -> list[Indexed]:
+    """The words and vectors of entries. Made outside transactions: an embedder may be slow."""
+    found = [_passages(entry) for entry in paced(entries)]
+    vectors = iter(embedder.embed([text for own in found for _, text in own]) if embedder and found else ())
+    model = model_of(embedder) if embedder else ""
+    return [
+        (_terms(entry, own), (model, b"".join([next(vectors) for _ in own])) if embedder else None)
+        for entry, own in zip(paced(entries), found, strict=True)
+    ]
+
+
+def _passages(entry: Entry) -> list[tuple[Passage, str]]:
+    """The passages of an entry, each with the text it is found under: who said it, what, and under which labels."""
     name, content = speaker(entry.source), entry.content
     return [
-        searchable(content[part.start : part.end], speaker=name, tags=entry.tags, subject=entry.subject)
+        (part, searchable(content[part.start : part.end], speaker=name, tags=entry.tags, subject=entry.subject))
         for part in passages(content, lines=entry.kind in LINES)
     ]
 
 
-def indexed(entries: Sequence[Entry], embedder: Embedder | None) -> list[Indexed]:
-    """The words and vectors of entries. Made outside transactions: an embedder may be slow."""
-    texts = [texts_of(entry) for entry in paced(entries)]
-    vectors = iter(embedder.embed([text for own in texts for text in own]) if embedder and texts else ())
-    model = model_of(embedder) if embedder else ""
-    return [
-        (_terms(entry, own), (model, b"".join([next(vectors) for _ in own])) if embedder else None)
-        for entry, own in zip(paced(entries), texts, strict=True)
-    ]
-
-
-def _terms(entry: Entry, texts: Sequence[str]) -> list[str]:
-    parts = passages(entry.content, lines=entry.kind in LINES)
-    if len(parts) == 1 and parts[0].end - parts[0].start == len(entry.content):
-        return terms(texts[0])
-    found: list[str] = []
-    for part, text in zip(parts, texts, strict=True):
-        found.append(mark(part.start, part.end))
-        found += terms(text)
-    return found
+def _terms(entry: Entry, found: Sequence[tuple[Passage, str]]) -> list[str]:
+    if len(found) == 1 and found[0][0].end - found[0][0].start == len(entry.content):
+        return terms(found[0][1])
+    every: list[str] = []
+    for part, text in found:
+        every.append(mark(part.start, part.end))
+        every += terms(text)
+    return every

@@ -10,7 +10,7 @@ import orjson
 
 from reverie.core.entry import Document, Entry, EntryState, Source
 from reverie.core.errors import Invalid
-from reverie.core.event import Event, encode_data
+from reverie.core.event import Event
 from reverie.core.query import Filter, Key
 from reverie.core.subject import named_subjects
 
@@ -172,7 +172,7 @@ def event_row(event: Event) -> tuple[Any, ...]:
         event.entry_id,
         event.conflict_id,
         event.task_id,
-        encode_data(event.data),
+        orjson.dumps(dict(event.data), option=orjson.OPT_SORT_KEYS).decode(),
         bytes.fromhex(event.prev_hash),
         bytes.fromhex(event.hash),
     )

@@ -13,7 +13,7 @@ import pytest
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Scope
-from reverie.core.pause import PAUSE, pause
+from reverie.core.pause import PAUSE, Pauses, pause
 from reverie.host import Host
 from reverie.http.pace import Pace
 from reverie.http.threads import Lane, Threads
@@ -236,7 +236,7 @@ def test_a_write_transaction_of_long_work_does_not_pause(make_host: Callable[...
     host, paused = make_host(), []
 
     def work() -> None:
-        PAUSE.set(lambda: paused.append(1))
+        PAUSE.set(Pauses(lambda: paused.append(1)))
         host.parts.store.write(Scope("acme", "notes"), lambda tx: pause())
         assert not paused
         pause()
@@ -253,7 +253,7 @@ def test_jobs_of_the_worker_pause_in_the_name_of_their_tenant(make_host: Callabl
         asked.append(tenant)
 
         def run() -> Any:
-            PAUSE.set(lambda: paused.append(tenant))
+            PAUSE.set(Pauses(lambda: paused.append(tenant)))
             return work()
 
         return partial(copy_context().run, run)

@@ -10,7 +10,7 @@ import pytest
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
-from reverie.core.pause import PAUSE
+from reverie.core.pause import PAUSE, Pauses
 from reverie.host import Host
 
 WORK: dict[str, Callable[[Host, Actor, list[bytes]], Any]] = {
@@ -41,7 +41,7 @@ def counted(host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]
         return write(scope, inside, *how, **more)
 
     monkeypatch.setattr(host.parts.store, "write", watched)
-    token = PAUSE.set(lambda: pauses.append(writing))
+    token = PAUSE.set(Pauses(lambda: pauses.append(writing)))
     try:
         yield pauses
     finally:
