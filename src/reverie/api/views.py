@@ -1,4 +1,4 @@
-"""Dreams, lineage and schedules as every door shows them: plain JSON, instants as RFC 3339."""
+"""Hits, dreams, lineage and schedules as every door shows them: plain JSON, instants as RFC 3339."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from reverie.core.clock import to_iso
 from reverie.core.dream import DreamReport, Estimate, Nothing
 from reverie.dreams.lineage import Why
 from reverie.jobs.timetable import Due, Outcome, Schedule
+from reverie.memory.export import entry_documents
+from reverie.memory.hits import SearchResult
 
 
 def nothing_document(why: Nothing) -> dict[str, Any]:
@@ -70,3 +72,32 @@ def originals(tree: Why) -> Iterator[Why]:
         yield tree
     for source in tree.sources:
         yield from originals(source)
+
+
+def search_document(result: SearchResult) -> dict[str, Any]:
+    """Hits as shown; the explanation only when there is one."""
+    entries = entry_documents([hit.entry for hit in result.hits])
+    texts = [hit.text for hit in result.hits]
+    document: dict[str, Any] = {
+        "hits": [
+            {
+                "entry": entry,
+                "passage": {"text": text, **msgspec.structs.asdict(hit.passage)},
+                "score": float(hit.score),
+                "signals": {name: float(value) for name, value in hit.signals.items()},
+                "confidence": float(hit.confidence),
+                "weak": hit.weak,
+                "older": hit.older,
+                "superseded_by": hit.superseded_by,
+                "cold": hit.cold,
+                "dream": hit.dream,
+                "sources": list(hit.sources),
+            }
+            for hit, entry, text in zip(result.hits, entries, texts, strict=True)
+        ],
+        "mode": result.mode,
+        "degraded": list(result.degraded),
+    }
+    if result.explanation is not None:
+        document["explanation"] = msgspec.to_builtins(result.explanation)
+    return document

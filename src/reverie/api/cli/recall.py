@@ -11,7 +11,7 @@ from reverie.api.cli.session import DEFAULT_REF, HERE, At, Ref
 from reverie.api.cli.terminal import many, neutral, note, print_json, print_table, say, shorten_ids
 
 if TYPE_CHECKING:
-    from reverie.memory.hits import Hit, SearchResult
+    from reverie.memory.hits import Hit
     from reverie.search.explain import Explanation, ScoredHit
 
 
@@ -74,7 +74,9 @@ def search(
         if not found.hits:
             opened.check_ref(ref)
     if at.json:
-        print_json(_document(found))
+        from reverie.api.views import search_document
+
+        print_json({**search_document(found), "explanation": found.explanation})
         return
     short = shorten_ids([hit.entry.id for hit in found.hits])
     rows = [(at, _sure(hit), short[hit.entry.id], neutral(hit.text)) for at, hit in enumerate(found.hits, 1)]
@@ -131,34 +133,6 @@ def _sure(hit: Hit) -> str:
     """Show a hit's confidence, and other remarks on it."""
     mark = "weak" if hit.weak else "superseded" if hit.superseded_by else "older" if hit.older else ""
     return " ".join(part for part in (f"{hit.confidence:.3f}", "cold" if hit.cold else "", mark) if part)
-
-
-def _document(found: SearchResult) -> dict[str, Any]:
-    from msgspec.structs import asdict
-
-    from reverie.memory.export import entry_document
-
-    return {
-        "hits": [
-            {
-                "entry": entry_document(hit.entry),
-                "passage": {"text": hit.text, **asdict(hit.passage)},
-                "score": hit.score,
-                "signals": dict(hit.signals),
-                "confidence": hit.confidence,
-                "weak": hit.weak,
-                "older": hit.older,
-                "superseded_by": hit.superseded_by,
-                "cold": hit.cold,
-                "dream": hit.dream,
-                "sources": list(hit.sources),
-            }
-            for hit in found.hits
-        ],
-        "mode": found.mode,
-        "degraded": list(found.degraded),
-        "explanation": found.explanation,
-    }
 
 
 def _print_explanation(why: Explanation) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,8 +15,6 @@ from reverie.core.errors import Invalid
 from reverie.core.event import Event
 from reverie.core.query import Filter
 from reverie.http.sse import message
-from reverie.memory.export import entry_documents
-from reverie.memory.hits import SearchResult
 
 _ETAG = re.compile(r'"(\d{1,15})"')
 
@@ -128,35 +125,6 @@ def receipt_document(receipt: Receipt) -> dict[str, Any]:
     return {**msgspec.structs.asdict(receipt), "created_at": to_iso(receipt.created_at)}
 
 
-def search_document(result: SearchResult) -> dict[str, Any]:
-    """Hits as shown; the explanation only when there is one."""
-    entries = entry_documents([hit.entry for hit in result.hits])
-    texts = [hit.text for hit in result.hits]
-    document: dict[str, Any] = {
-        "hits": [
-            {
-                "entry": entry,
-                "passage": {"text": text, **msgspec.structs.asdict(hit.passage)},
-                "score": float(hit.score),
-                "signals": _numbers(hit.signals),
-                "confidence": float(hit.confidence),
-                "weak": hit.weak,
-                "older": hit.older,
-                "superseded_by": hit.superseded_by,
-                "cold": hit.cold,
-                "dream": hit.dream,
-                "sources": list(hit.sources),
-            }
-            for hit, entry, text in zip(result.hits, entries, texts, strict=True)
-        ],
-        "mode": result.mode,
-        "degraded": list(result.degraded),
-    }
-    if result.explanation is not None:
-        document["explanation"] = msgspec.to_builtins(result.explanation)
-    return document
-
-
 def sse(event: Event) -> bytes:
     """An event as one message of a stream; its position is the id to resume after."""
     return message(event.type, orjson.dumps(event.document()), number=event.seq)
@@ -164,7 +132,3 @@ def sse(event: Event) -> bytes:
 
 def _instant(text: str | None, pointer: str) -> int | None:
     return None if text is None else from_iso(text, pointer=pointer)
-
-
-def _numbers(signals: Mapping[str, float]) -> dict[str, float]:
-    return {name: float(value) for name, value in signals.items()}

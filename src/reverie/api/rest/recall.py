@@ -8,7 +8,8 @@ from starlette.responses import Response
 from reverie.api.rest import outward, wire
 from reverie.api.rest.call import api
 from reverie.api.rest.errors import documented
-from reverie.api.rest.mapping import search_document, to_filter
+from reverie.api.rest.mapping import to_filter
+from reverie.api.views import search_document
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
