@@ -128,15 +128,15 @@ def _yaml(text: str, path: Path, number: int) -> dict[str, Any]:
 def blocks(text: str, first: int = 1) -> Iterator[Block]:
     """Bullets and paragraphs. What is indented below a bullet belongs to it; fenced code is one block."""
     headings: list[tuple[int, str]] = []
-    held: list[str] = []
+    pending: list[str] = []
     start, bullet, fenced = first, False, ""
 
     def flush() -> Iterator[Block]:
-        said = "\n".join(held).strip()
-        held.clear()
-        if said:
+        block = "\n".join(pending).strip()
+        pending.clear()
+        if block:
             yield Block(
-                _BULLET.sub("", said, count=1) if bullet else said, start, tuple(h for _, h in headings), bullet
+                _BULLET.sub("", block, count=1) if bullet else block, start, tuple(h for _, h in headings), bullet
             )
 
     for number, line in enumerate(text.split("\n"), first):
@@ -144,9 +144,9 @@ def blocks(text: str, first: int = 1) -> Iterator[Block]:
         if fenced or fence:
             if fence and (not fenced or fence[1] == fenced):
                 fenced = "" if fenced else fence[1]
-            if not held:
+            if not pending:
                 start, bullet = number, False
-            held.append(line)
+            pending.append(line)
             continue
         heading = _HEADING.match(line)
         opens = _BULLET.match(line)
@@ -154,7 +154,7 @@ def blocks(text: str, first: int = 1) -> Iterator[Block]:
             heading
             or opens
             or (not line.strip() and not bullet)
-            or (bullet and held and not held[-1].strip() and line[:1].strip())
+            or (bullet and pending and not pending[-1].strip() and line[:1].strip())
         ):
             yield from flush()
             bullet = False
@@ -164,9 +164,9 @@ def blocks(text: str, first: int = 1) -> Iterator[Block]:
             continue
         if opens:
             bullet = True
-        if not held:
+        if not pending:
             if not line.strip():
                 continue
             start = number
-        held.append(line)
+        pending.append(line)
     yield from flush()

@@ -120,13 +120,13 @@ def _payloads(items: list[Item]) -> list[list[Any]]:
     return results
 
 
-def carry(newest: WindowState, held: WindowState) -> WindowState:
+def carry(newest: WindowState, local: WindowState) -> WindowState:
     """Copy the state that only this process knows of a window onto a newer copy of it."""
-    forms = {match.hash: match for match in held.match if match.form is not None}
+    forms = {match.hash: match for match in local.match if match.form is not None}
     newest.match = [forms.get(match.hash, match) if match.form is None else match for match in newest.match]
-    newest.pending = held.pending
-    newest.round, newest.passed_round, newest.local_ranges = held.round, held.passed_round, held.local_ranges
-    newest.redact, newest.negative, newest.policy = held.redact, held.negative, held.policy
+    newest.pending = local.pending
+    newest.round, newest.passed_round, newest.local_ranges = local.round, local.passed_round, local.local_ranges
+    newest.redact, newest.negative, newest.policy = local.redact, local.negative, local.policy
     if newest.remote_compaction is None:
-        newest.remote_compaction = held.remote_compaction
+        newest.remote_compaction = local.remote_compaction
     return newest

@@ -41,29 +41,29 @@ def copy_redacted(source: BinaryIO, sink: BinaryIO, redactor: Redactor) -> Mappi
 
 def _safe_pieces(source: BinaryIO) -> Iterator[str]:
     """Split the stream into pieces, none of which ends inside a secret."""
-    held: list[str] = []
+    pending: list[str] = []
     size = 0
     for block in _whole_lines(source):
-        if not held and not _opens(block):
+        if not pending and not _opens(block):
             yield block
             continue
         passing: list[str] = []
         for line in _split(block):
-            if not held and not _opens(line):
+            if not pending and not _opens(line):
                 passing.append(line)
                 continue
-            if not held and passing:
+            if not pending and passing:
                 yield "".join(passing)
                 passing = []
-            held.append(line)
+            pending.append(line)
             size += len(line)
             if size >= HOLD or _END.search(_plain(line)):
-                yield "".join(held)
-                held, size = [], 0
+                yield "".join(pending)
+                pending, size = [], 0
         if passing:
             yield "".join(passing)
-    if held:
-        yield "".join(held)
+    if pending:
+        yield "".join(pending)
 
 
 def _whole_lines(source: BinaryIO) -> Iterator[str]:

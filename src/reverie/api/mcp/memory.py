@@ -26,15 +26,15 @@ INSTRUCTIONS = (
 _REF = {"type": "string", "description": "Which memory; leave it out for the default one. Example: support-bot"}
 
 
-def _remember(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+def _remember(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
     draft = Draft(
-        content=given["content"],
-        kind=given.get("kind") or "note",
-        tags=tuple(given.get("tags") or ()),
-        subject=given.get("subject"),
-        pinned=bool(given.get("pinned")),
+        content=arguments["content"],
+        kind=arguments.get("kind") or "note",
+        tags=tuple(arguments.get("tags") or ()),
+        subject=arguments.get("subject"),
+        pinned=bool(arguments.get("pinned")),
     )
-    receipt = host.entries.put(actor, _ref(given), [draft], idempotency_key=given.get("idempotency_key"))[0]
+    receipt = host.entries.put(actor, _ref(arguments), [draft], idempotency_key=arguments.get("idempotency_key"))[0]
     return {
         "id": receipt.id,
         "ref": receipt.ref,
@@ -43,20 +43,20 @@ def _remember(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     }
 
 
-def _recall(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
-    where = Filter(tags=tuple(given.get("tags") or ()), subject=given.get("subject"))
-    since, until, zone = given.get("since"), given.get("until"), given.get("zone")
-    if not given.get("query"):
-        most = _number(given, "limit", 10)
-        page = host.reader.page(actor, _ref(given), where, limit=most, since=since, until=until, zone=zone)
+def _recall(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
+    where = Filter(tags=tuple(arguments.get("tags") or ()), subject=arguments.get("subject"))
+    since, until, zone = arguments.get("since"), arguments.get("until"), arguments.get("zone")
+    if not arguments.get("query"):
+        most = _number(arguments, "limit", 10)
+        page = host.reader.page(actor, _ref(arguments), where, limit=most, since=since, until=until, zone=zone)
         return {"memories": [entry_view(entry) for entry in page.items], "more": page.cursor is not None}
     found = host.search.search(
         actor,
-        _ref(given),
-        given["query"],
+        _ref(arguments),
+        arguments["query"],
         where=where,
-        limit=_number(given, "limit", 10),
-        deep=given.get("deep") or "auto",
+        limit=_number(arguments, "limit", 10),
+        deep=arguments.get("deep") or "auto",
         since=since,
         until=until,
         zone=zone,
@@ -82,30 +82,32 @@ def _place(hit: Hit) -> dict[str, Any]:
     return document
 
 
-def _context(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
-    packed = host.search.context(actor, _ref(given), given["purpose"], budget=_number(given, "budget", 1000))
+def _context(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
+    packed = host.search.context(
+        actor, _ref(arguments), arguments["purpose"], budget=_number(arguments, "budget", 1000)
+    )
     return {"text": packed.text, "tokens": packed.tokens, "budget": packed.budget, "included": list(packed.included)}
 
 
-def _forget(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
-    subject, entry_id = given.get("subject"), given.get("id")
+def _forget(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
+    subject, entry_id = arguments.get("subject"), arguments.get("id")
     if bool(subject) == bool(entry_id):
         raise Invalid("Name a subject, or the id of one memory.", pointer="/subject")
     if entry_id:
-        return {"forgotten": 1, "bytes": host.lifecycle.erase(actor, _ref(given), str(entry_id))}
-    ref = given.get("ref")
-    options = {"mentions": bool(given.get("mentions")), "preview": bool(given.get("preview"))}
+        return {"forgotten": 1, "bytes": host.lifecycle.erase(actor, _ref(arguments), str(entry_id))}
+    ref = arguments.get("ref")
+    options = {"mentions": bool(arguments.get("mentions")), "preview": bool(arguments.get("preview"))}
     done = host.forget.forget(actor, str(subject), ref=ref, **options)
     return dict(msgspec.to_builtins(done))
 
 
-def _dream(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
-    if given.get("undo"):
-        undone = host.lineage.undo(actor, given["undo"])
+def _dream(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
+    if arguments.get("undo"):
+        undone = host.lineage.undo(actor, arguments["undo"])
         return {"undone": undone.id, "restored": len(undone.sources)}
-    budget = given.get("budget")
-    plan = DreamPlan(_ref(given), budget=budget, fit=True)
-    if given.get("preview"):
+    budget = arguments.get("budget")
+    plan = DreamPlan(_ref(arguments), budget=budget, fit=True)
+    if arguments.get("preview"):
         return {"dreamt": False, **msgspec.to_builtins(host.dreams.plan(actor, plan))}
     report = host.dreams.attempt(actor, plan)
     if isinstance(report, Nothing):
@@ -125,12 +127,12 @@ def _memories(host: Host, actor: Actor, _: Arguments) -> dict[str, Any]:
     return {"memories": [{"ref": ref, "entries": count} for ref, count in host.reader.refs(actor)]}
 
 
-def _ref(given: Arguments) -> str:
-    return given.get("ref") or DEFAULT_REF
+def _ref(arguments: Arguments) -> str:
+    return arguments.get("ref") or DEFAULT_REF
 
 
-def _number(given: Arguments, name: str, default: int) -> int:
-    value = given.get(name)
+def _number(arguments: Arguments, name: str, default: int) -> int:
+    value = arguments.get(name)
     return default if value is None else int(value)
 
 

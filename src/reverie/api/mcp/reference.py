@@ -29,9 +29,9 @@ _PAGE = 1000
 _HITS = 50
 
 
-def _create_entities(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+def _create_entities(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
     fresh: dict[str, dict[str, Any]] = {}
-    for entity in given["entities"]:
+    for entity in arguments["entities"]:
         name = entity["name"]
         if name not in fresh and not _about(host, actor, name):
             fresh[name] = {**entity, "observations": list(dict.fromkeys(entity["observations"]))}
@@ -47,9 +47,9 @@ def _create_entities(host: Host, actor: Actor, given: Arguments) -> dict[str, An
     return {"entities": _graph(_store(host, actor, drafts))["entities"]}
 
 
-def _create_relations(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+def _create_relations(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
     drafts, fresh = [], []
-    for relation in given["relations"]:
+    for relation in arguments["relations"]:
         if relation in fresh or any(_arrow(entry) == relation for entry in _arrows(host, actor, [relation["from"]])):
             continue
         fresh.append(relation)
@@ -59,10 +59,10 @@ def _create_relations(host: Host, actor: Actor, given: Arguments) -> dict[str, A
     return {"relations": _graph(_store(host, actor, drafts))["relations"]}
 
 
-def _add_observations(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+def _add_observations(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
     drafts: list[Draft] = []
     results: list[dict[str, Any]] = []
-    for wanted in given["observations"]:
+    for wanted in arguments["observations"]:
         name = wanted["entityName"]
         about = _about(host, actor, name)
         if not about:
@@ -78,23 +78,23 @@ def _add_observations(host: Host, actor: Actor, given: Arguments) -> dict[str, A
     return {"results": results}
 
 
-def _delete_entities(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
-    names = given["entityNames"]
+def _delete_entities(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
+    names = arguments["entityNames"]
     results = [entry for name in names for entry in _about(host, actor, name)]
     _delete(host, actor, [*results, *_arrows(host, actor, names)])
     return {"success": True, "message": "Entities deleted successfully"}
 
 
-def _delete_observations(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
-    for wanted in given["deletions"]:
+def _delete_observations(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
+    for wanted in arguments["deletions"]:
         about = _about(host, actor, wanted["entityName"])
         gone = set(wanted["observations"])
         _delete(host, actor, [entry for entry in about if entry.kind != _ENTITY and entry.content in gone])
     return {"success": True, "message": "Observations deleted successfully"}
 
 
-def _delete_relations(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
-    for relation in given["relations"]:
+def _delete_relations(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
+    for relation in arguments["relations"]:
         arrows = _arrows(host, actor, [relation["from"]])
         _delete(host, actor, [entry for entry in arrows if _arrow(entry) == relation])
     return {"success": True, "message": "Relations deleted successfully"}
@@ -104,9 +104,9 @@ def _read_graph(host: Host, actor: Actor, _: Arguments) -> dict[str, Any]:
     return _graph(_scan(host, actor, Filter()))
 
 
-def _search_nodes(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
+def _search_nodes(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
     """Entities that a word of the query is in; when none has one, those that have the query as a part of a word."""
-    query = given["query"].strip()[:4096]
+    query = arguments["query"].strip()[:4096]
     if not query:
         return {"entities": [], "relations": []}
     found = host.search.search(actor, REF, query, mode="words", limit=_HITS).hits
@@ -120,8 +120,8 @@ def _search_nodes(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
     return _open(host, actor, names)
 
 
-def _open_nodes(host: Host, actor: Actor, given: Arguments) -> dict[str, Any]:
-    return _open(host, actor, given["names"])
+def _open_nodes(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
+    return _open(host, actor, arguments["names"])
 
 
 def _store(host: Host, actor: Actor, drafts: Sequence[Draft]) -> list[Entry]:

@@ -36,8 +36,8 @@ def account_of(client: Any) -> str:
 
 def call_of(client: Any, step: Send, headers: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The method of the client for a step that no caller asked for, and its arguments."""
-    kept = {name: value for name, value in headers.items() if name != RAW and name.lower() not in _OWN}
-    options = {"headers": {**with_betas(kept, step), RAW: "raw"}, "timeout": step.timeout}
+    rest = {name: value for name, value in headers.items() if name != RAW and name.lower() not in _OWN}
+    options = {"headers": {**with_betas(rest, step), RAW: "raw"}, "timeout": step.timeout}
     sent = client.with_options(max_retries=0)
     return sent.post, {"path": f"/v1{step.path}", "cast_to": object, "body": dict(step.body), "options": options}
 
@@ -66,8 +66,8 @@ def with_betas(headers: Mapping[str, Any], step: Send) -> dict[str, Any]:
     given = next((str(value) for name, value in headers.items() if name.lower() == BETA), "")
     named = [part.strip() for part in given.split(",") if part.strip()]
     wanted = [*named, *(name for name in step.betas if name not in named)]
-    kept = {name: value for name, value in headers.items() if name.lower() != BETA}
-    return {**kept, BETA: ",".join(wanted)} if wanted else kept
+    rest = {name: value for name, value in headers.items() if name.lower() != BETA}
+    return {**rest, BETA: ",".join(wanted)} if wanted else rest
 
 
 def refused(fault: BaseException) -> RequestOutcome | None:

@@ -65,8 +65,8 @@ def _request(body: Any, options: Mapping[str, Any]) -> tuple[Any, InputIs, dict[
     value, input_is = _GIVEN.get() or (written, "items")
     if "input" in extra:
         value = extra.pop("input")
-    kept = {name: part for name, part in options.items() if name != "extra_json"}
-    return value, input_is, params, kept | ({"extra_json": extra} if extra else {})
+    rest = {name: part for name, part in options.items() if name != "extra_json"}
+    return value, input_is, params, rest | ({"extra_json": extra} if extra else {})
 
 
 class _Counts(InputTokens):
