@@ -34,6 +34,8 @@ _MANY = 60
 _FEW, _LONGER, _SURER = 8, 0.06, 0.2
 """Words of a passage up to which that is so, and by how much each of the two rises with every doubling: among many
 words one is always a little close."""
+_BLOCK = 512
+"""Vectors of words that are multiplied at once."""
 _REMEMBERED = 1 << 14
 
 
@@ -68,9 +70,10 @@ class WordVectors:
         there = np.flatnonzero(sizes)
         shares = np.zeros(len(texts))
         if len(there):
-            # one product a word: integers below 2^24, exact in any order; a product of two tables would start threads
+            # integers below 2^24: exact in any order. One product a word and block: larger ones would start threads
             table = _rows(said, asked.shape[1])
-            cosines = np.stack([table @ one for one in asked])
+            blocks = [table[at : at + _BLOCK] for at in range(0, len(table), _BLOCK)]
+            cosines = np.stack([np.concatenate([block @ one for block in blocks]) for one in asked])
             closest = np.maximum.reduceat(cosines, starts[there], axis=1).astype(np.float64) / 127**2
             doublings = np.log2(np.maximum(sizes[there], _FEW) / _FEW)
             unlike = _UNLIKE + _LONGER * doublings
