@@ -31,7 +31,7 @@ SCALES = np.concatenate(
         np.full(value.FEATURES - value.BUCKETS, 1 / value.UNIT),
     ]
 )
-PENALTY, STEPS = 0.002, 400
+PENALTY, STEPS = 0.002, 300
 PRECISION, OTHERS, CERTAIN = 0.82, 0.84, 0.96
 """Of must-keep (in English, in other languages) and of chatter, on statements the model never saw: the limits are the
 lowest that reach them."""
@@ -67,10 +67,10 @@ def half(text: str) -> int:
 
 def softmax(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Weights of a softmax regression: full batches, Adam, an L2 penalty, rarer classes weighed up."""
-    wanted = np.eye(int(targets.max()) + 1)[targets]
-    share = (1 / np.maximum(1, wanted.sum(0)))[targets] ** 0.5
+    wanted = np.eye(int(targets.max()) + 1, dtype=np.float32)[targets]
+    share = (1 / np.maximum(1, wanted.sum(0)))[targets] ** np.float32(0.5)
     share /= share.mean()
-    weights = np.zeros((rows.shape[1], wanted.shape[1]))
+    weights = np.zeros((rows.shape[1], wanted.shape[1]), dtype=np.float32)
     first, second = np.zeros_like(weights), np.zeros_like(weights)
     for step in range(1, STEPS + 1):
         logits = rows @ weights
@@ -86,7 +86,7 @@ def softmax(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 def fit(rows: np.ndarray, names: list[str]) -> np.ndarray:
     """Weights of the raw features in units of 1 / QUANTUM, one column per class."""
-    found = softmax(rows * SCALES, np.array([value.CLASSES.index(name) for name in names]))
+    found = softmax((rows * SCALES).astype(np.float32), np.array([value.CLASSES.index(name) for name in names]))
     return found * SCALES[:, None] * value.QUANTUM
 
 

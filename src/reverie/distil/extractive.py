@@ -23,6 +23,7 @@ from reverie.distil.rollup import roll_up
 from reverie.distil.shorten import vocatives
 from reverie.distil.source import CARRIED, Collapsed, Distillate, Fate, Fates, Source, Statement
 from reverie.distil.statements import (
+    ROUTINE,
     Candidate,
     Into,
     Phrase,
@@ -79,7 +80,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/11 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/12 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> PreparedSources:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
@@ -203,10 +204,13 @@ class ExtractiveDistiller:
         return _drawn(prepared, _wanted(prepared, sizes, declared=False), count)[1]
 
     def needs(self, prepared: PreparedSources, *, count: Count) -> tuple[int, int]:
-        """The minimum, and how many tokens more a text with all other statements has."""
-        sizes = _sizes(prepared.candidates, count, None)
-        least = _drawn(prepared, _wanted(prepared, sizes, declared=False), count)[1]
-        return least, max(_drawn(prepared, range(len(prepared.candidates)), count)[1] - least, 0)
+        """The minimum, and how many tokens more a text with all other statements has, routine reports left out."""
+        items = prepared.candidates
+        sizes = _sizes(items, count, None)
+        wanted = _wanted(prepared, sizes, declared=False)
+        least = _drawn(prepared, wanted, count)[1]
+        telling = {*wanted, *(i for i, item in enumerate(items) if item.kind != ROUTINE)}
+        return least, max(_drawn(prepared, telling, count)[1] - least, 0)
 
 
 def _floor(prepared: PreparedSources, sizes: Sequence[int], count: Count) -> tuple[list[int], str, int]:

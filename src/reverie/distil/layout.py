@@ -14,6 +14,8 @@ from reverie.distil.dates import MONTHS, UNKNOWN_DAY, spell
 from reverie.distil.statements import Candidate
 
 LONGEST_LINE = 56  # words and marks
+_LONGEST_ENTRY = 112
+"""Words and marks of a line that goes on with the same entry: what was said at once is found and read at once."""
 
 
 _FEW = 6
@@ -77,7 +79,7 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
             last is not None
             and item.label == last.label
             and (item.label is not None or item.place[0] == last.place[0])
-            and length + item.length <= LONGEST_LINE
+            and length + item.length <= (_LONGEST_ENTRY if item.place[0] == last.place[0] else LONGEST_LINE)
         )
         if joins:
             line.append(text)

@@ -95,16 +95,21 @@ def inferred(sentence: str) -> Why | None:
     return None
 
 
+_FORBIDS = re.compile(
+    r"\b(?:must(?: not|n't)(?! have been)|not allowed|forbidden|under no circumstances)\b", re.IGNORECASE
+)
+"""Prohibitions, which count whatever else the statement says: `must not have cheese, she was sick all night`."""
 _NEUTRAL = 1024
 """The value of a statement that the model finds as likely to matter as not: `That must have been scary!` is below."""
 
 
 def matters(sentence: str, value: Value) -> bool:
-    """Whether a statement must be kept: by the model, or by a pattern where the model does not say the opposite.
+    """Whether a statement must be kept: by the model, as a prohibition, or by a pattern that the model does not deny.
 
     A question that states nothing is never kept for its own sake.
     """
-    if not (value.must_keep or (value.weight >= _NEUTRAL and is_weighty(sentence))):
+    weighty = value.weight >= _NEUTRAL and is_weighty(sentence)
+    if not (value.must_keep or weighty or _FORBIDS.search(sentence)):
         return False
     return not sentence.endswith("?") or value is UNKNOWN or not asks_only(sentence)
 

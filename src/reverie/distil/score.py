@@ -14,8 +14,8 @@ from reverie.distil.lexicon import EVALUATIVE, FIRST_PERSON, POINTING, SECOND_PE
 from reverie.distil.sentences import Form
 from reverie.distil.tokens import Token
 
-_IDLE = 90
-"""Per cent by which the words of chatter count."""
+_IDLE, ROUTINE = 90, 25
+"""Per cent by which the words of chatter and of routine reports count."""
 NAME, NUMBER, PLAIN, MOOD = 30, 25, 10, 3  # tenths of a word
 
 
@@ -79,7 +79,7 @@ def factor(
     elif telling < 2:
         per_cent = per_cent * 70 // 100
     if routine:
-        per_cent = per_cent * 80 // 100
+        per_cent = per_cent * ROUTINE // 100
     if idle:
         per_cent = per_cent * _IDLE // 100
     if leans(tokens):

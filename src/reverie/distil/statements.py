@@ -29,6 +29,10 @@ _TELLING = 2
 """Telling words with which a statement is kept while there is room, even if it reads like chatter."""
 
 
+ROUTINE = "status"
+"""The kind of a candidate that reports nothing out of the ordinary: under a target it leaves first."""
+
+
 class Phrase(NamedTuple):
     """A piece of a source with its dates anchored, in tokens."""
 
@@ -155,7 +159,7 @@ def candidates(
                 required=required,
                 must_keep=required or weighty,
                 reports=value.kind == "status",
-                kind="status" if routine else value.kind if value.kind != "status" else "fact",
+                kind=ROUTINE if routine else value.kind if value.kind != ROUTINE else "fact",
                 length=len(kept) + 1,
                 factor=score.factor(
                     words,

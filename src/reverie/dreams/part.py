@@ -6,8 +6,9 @@ where a protocol demands a text of every source, one is made of all of them, wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
@@ -128,6 +129,7 @@ class PartDistillation:
             same = len(group) == 1 and {fate for one in group for fate, _ in fates.get(one, ())} == {"kept"}
             if same or ((grows or len(group) == 1) and cost >= sum(sizes.get(source, 0) for source in group)):
                 idle |= everything.intersection(group)
+        idle |= _questions(snapshot.entries, idle)
         if idle and all(idle.issuperset(line.source_ids) for line in lines) and len(idle) < len(everything):
             # a text needs a statement, or what is left could not leave
             idle.remove(min(idle, key=lambda one: (sizes[one], one)))
@@ -146,6 +148,18 @@ class PartDistillation:
     def tokens(self, entries: Sequence[Entry]) -> int:
         """Tokens of hot memory that these entries take."""
         return sum([self._snapshots.count(read(entry)) for entry in entries])
+
+
+def _questions(entries: Sequence[Entry], stay: Set[str]) -> set[str]:
+    """Entries that ask what another speaker's next one answers, where that one stays: a search finds it by both."""
+    return {
+        one.id
+        for one, after in pairwise(entries)
+        if after.id in stay
+        and one.content.rstrip().endswith("?")
+        and one.source.session == after.source.session
+        and one.source.actor != after.source.actor
+    }
 
 
 def _together(lines: Sequence[Sequence[str]]) -> Iterator[tuple[frozenset[str], list[int]]]:

@@ -155,3 +155,18 @@ def test_headings_do_not_make_a_text_longer_than_its_sources() -> None:
 def test_things_told_apart_by_a_number_are_not_one_that_changed() -> None:
     rules = make(*(f"Never switch off lamp {n} without asking Ines first." for n in range(8)))
     assert "earlier" not in text_of(rules)
+
+
+def test_routine_reports_leave_before_facts() -> None:
+    facts = [
+        "The bug was in convert(), which divided by the rate of the day before.",
+        "The queue grew because one tenant exported five years at once.",
+    ]
+    routine = [
+        "Killed query 88121 on ledger-rep-1.",
+        "Version bumped to 5.3.0rc1 on trunk.",
+        "Pull request 1042 opened.",
+    ]
+    text = text_of(make(*routine, *facts), tokens=46)
+    assert all(fact.rstrip(".") in text for fact in facts)
+    assert "88121" not in text

@@ -17,6 +17,8 @@ from reverie.distil.value import MUST_KEEP, Value, model
         "The passport expires in September.",
         "We decided to keep the old supplier because of the price.",
         "Remember to call the insurance company.",
+        "Biscuit must not have cheese.",
+        "Call the plumber if it happens a third time.",
     ],
 )
 def test_what_matters_must_be_kept(text: str) -> None:
@@ -32,6 +34,25 @@ def test_chatter_is_chatter(text: str) -> None:
     verdict = model().judge([text])[0]
     assert verdict.chatter
     assert not verdict.must_keep
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Jonas burnt the pancakes.",
+        "The train back was late and I slept in the station.",
+        "Ticket 3101 opened by Café Aurora.",
+        "Weather for Bremen today: 17 degrees, light wind.",
+        "Gestern war die Leitung bis neun Uhr gestört.",
+    ],
+)
+def test_events_and_reports_need_not_be_kept(text: str) -> None:
+    assert not matters(text, model().judge([text])[0])
+
+
+def test_a_prohibition_must_be_kept_whatever_else_is_said() -> None:
+    text = "Biscuit must not have cheese, she was sick all night"
+    assert matters(text, model().judge([text])[0])
 
 
 def test_verdicts_do_not_depend_on_the_company() -> None:

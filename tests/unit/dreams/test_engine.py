@@ -541,6 +541,23 @@ def test_a_part_leaves_entries_alone_that_would_not_become_smaller(host: Host, a
     assert (report.hot_target, report.above_target) == (0, None)
 
 
+def test_a_question_stays_with_the_answer_that_stays(host: Host, ada: Actor) -> None:
+    user, assistant = Source(actor="user"), Source(actor="assistant")
+    asked = put(
+        host,
+        ada,
+        [
+            Draft(content="And how do I prevent it?", source=user),
+            Draft(content="Never lift the crates alone, always use the trolley.", source=assistant),
+        ],
+    )
+    tests = put(host, ada, [Draft(content=f"Tests: {400 + n} passed, 3 skipped in {40 + n} s.") for n in range(6)])
+    report = host.dreams.run(ada, DreamPlan("bot", fit=True))
+    assert report is not None
+    assert {source.id for source in report.sources} == set(tests)
+    assert set(report.stayed) == set(asked)
+
+
 def test_the_report_says_why_hot_memory_is_above_its_target(host: Host, ada: Actor) -> None:
     host.rules.set_policy(ada, {"hot_target": "20"})
     rules = [f"Never open valve {n} while pump {n + 7} is running." for n in range(12)]
