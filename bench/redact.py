@@ -1,5 +1,5 @@
 """How fast the redactor is and how well it finds: `python -m bench.redact [--json] [--held-out] [--second] [--third] [--fourth] [--misses]
-[--hostile]`."""
+[--hostile] [--search N]`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from bench.redact_corpus import B62, Line, Random, held_out_corpus, main_corpus, pick, prose
 from bench.redact_fourth import fourth_corpus
-from bench.redact_hostile import prices
+from bench.redact_hostile import prices, search
 from bench.redact_second import second_corpus
 from bench.redact_third import third_corpus
 from reverie.redact import RULES, KnownSecrets, Redactor
@@ -109,11 +109,18 @@ def main() -> None:
     parser.add_argument("--no-speed", action="store_true", help="quality only")
     parser.add_argument("--misses", action="store_true", help="print examples of what went wrong")
     parser.add_argument("--hostile", action="store_true", help="only the price of texts made to be expensive")
+    parser.add_argument(
+        "--search", type=int, default=0, metavar="N", help="only the dearest texts that N random changes find"
+    )
     options = parser.parse_args()
     redactor = Redactor()
     if options.hostile:
         for name, seconds in prices(redactor, every_rule=True).items():
             print(f"{seconds:8.2f} s/MB  {name}")
+        return
+    if options.search:
+        for seconds, unit in search(redactor, options.search):
+            print(f"{seconds:8.2f} s/MB  {unit!r}")
         return
     result: dict[str, object] = {"version": redactor.version, "rules": len(RULES)}
     if not options.no_speed:

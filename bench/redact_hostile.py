@@ -175,13 +175,50 @@ def hostile(size: int, *, every_rule: bool = False) -> Iterator[tuple[str, str]]
     yield "noise", word("".join(map(chr, range(32, 127))), size)
 
 
+_WRAPS: tuple[Callable[[str], str], ...] = (
+    lambda text: base64.b64encode(text.encode()).decode(),
+    lambda text: text.encode().hex(),
+    quote,
+    _escaped,
+    lambda text: "\u200b".join(text),
+    lambda text: text.replace(" ", "\n"),
+    lambda text: f'{{"{text[:9]}": "{text}"}}',
+    lambda text: f"| {text} |\n",
+)
+
+
+def search(redactor: Redactor, rounds: int, seed: int = 1, size: int = 40_000) -> list[tuple[float, str]]:
+    """The dearest repeated texts of a search by chance: the best are joined, cut and wrapped, round after round."""
+    r = Random(seed)
+    units = [*_REPEATED, *_CONTEXTS, *(fill(text) for rule in RULES for text in (*rule.examples, *rule.near_misses))]
+    best = [(0.0, unit) for unit in r.sample(units, 24)]
+    for _ in range(rounds):
+        one, other = r.choice(best)[1], r.choice((r.choice(best)[1], r.choice(units)))
+        at = r.randrange(len(one))
+        unit = r.choice(
+            (
+                one + other,
+                one[:at] + other,
+                one + " " + other,
+                one + "\n" + other,
+                r.choice(_WRAPS)(one),
+                one[at:] + one,
+            )
+        )[:400]
+        best = sorted({*best, (price(redactor, many(unit, size)), unit)}, reverse=True)[:24]
+    return best
+
+
+def price(redactor: Redactor, text: str) -> float:
+    """Seconds of processor time per megabyte. Patterns are compiled at their first use, once in a process; a look at
+    the beginning of the text sees to that."""
+    redactor.text(text[:20_000])
+    started = time.process_time()
+    redactor.text(text)
+    return round((time.process_time() - started) / (len(text.encode()) / 1e6), 2)
+
+
 def prices(redactor: Redactor, size: int = 100_000, *, every_rule: bool = False) -> dict[str, float]:
-    """Seconds of processor time per megabyte for each hostile text, dearest first. Patterns are compiled at their first
-    use, once in a process; a look at the beginning of each text sees to that."""
-    found: dict[str, float] = {}
-    for name, text in hostile(size, every_rule=every_rule):
-        redactor.text(text[:20_000])
-        started = time.process_time()
-        redactor.text(text)
-        found[name] = round((time.process_time() - started) / (len(text.encode()) / 1e6), 2)
+    """The price of each hostile text, dearest first."""
+    found = {name: price(redactor, text) for name, text in hostile(size, every_rule=every_rule)}
     return dict(sorted(found.items(), key=lambda item: -item[1]))

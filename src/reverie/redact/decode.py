@@ -42,31 +42,41 @@ def _alike_runs() -> bytes:
 
 
 ENCODED: Final = (
-    rb"%[0-9A-Fa-f]{2}|\\(?:x[0-9A-Fa-f]{2}|u\{?[0-9A-Fa-f]{2}|[0-3][0-7]{2})|&(?:#[0-9xX]|[a-z]{2,8};)"
+    rb"%(?:[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})|\\(?:x[0-9A-Fa-f]{2}|u\{?[0-9A-Fa-f]{2}|[0-3][0-7]{2})|&(?:#[0-9xX]|[a-z]{2,8};)"
     rb"|[A-Za-z0-9_](?:\xd0|\xd1|\xd2|\xd4|\xce|\xcf)|(?:\xd0|\xd1|\xd4|\xce|\xcf)[\x80-\xbf][A-Za-z0-9_]"
 )
 """Prefilter for text in another notation."""
-RUN: Final = rb"[A-Za-z0-9+/_-]{24}|[0-9A-Fa-f]{2}[ :][0-9A-Fa-f]{2}[ :][0-9A-Fa-f]{2}[ :]"
+RUN: Final = (
+    rb"[A-Za-z0-9+/_-]{24}|[0-9A-Fa-f]{2}[ :][0-9A-Fa-f]{2}[ :][0-9A-Fa-f]{2}[ :]"
+    rb"|0x[0-9A-Fa-f]{2},[ ]?0x[0-9A-Fa-f]{2},"
+)
 """Prefilter for runs of base64 or hex."""
 
 # Every alternative begins with a byte of its own, so that the search skips from one such byte to the next.
 _ONE: Final = re.compile(
-    rb"%(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)|\\x(?P<x>[0-9A-Fa-f]{2})|\\u\{?(?P<u>[0-9A-Fa-f]{2,6})\}?"
-    rb"|\\(?P<octal>[0-3][0-7]{2})|&(?P<entity>" + _ENTITY + rb")|" + _alike_runs()
+    rb"%(?:(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)|u(?P<wide>[0-9A-Fa-f]{4}))"
+    rb"|\\{1,4}(?:x(?P<x>[0-9A-Fa-f]{2})|u\{?(?P<u>[0-9A-Fa-f]{2,6})\}?|(?P<octal>[0-3][0-7]{2}))"
+    rb"|&(?P<entity>" + _ENTITY + rb")|" + _alike_runs()
 )
 _WORD_BYTES: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 _BASE64: Final = rb"[A-Za-z0-9+/_-]{16,}={0,2}"
-_HEX: Final = rb"(?:0x)?([0-9A-Fa-f]{16,})|(?:^|[^0-9A-Za-z])([0-9A-Fa-f]{2}(?:[ :][0-9A-Fa-f]{2}){7,})"
-_INDENT: Final = re.compile(rb"\n[ \t]+(?:[>|#*] ?)?")
+_HEX: Final = (
+    rb"(?:0x)?([0-9A-Fa-f]{16,})|(?:^|[^0-9A-Za-z])([0-9A-Fa-f]{2}(?:[ :][0-9A-Fa-f]{2}){7,}"
+    rb"|0x[0-9A-Fa-f]{2}(?:,[ ]?0x[0-9A-Fa-f]{2}){7,})"
+)
+_BETWEEN_PAIRS: Final = re.compile(rb"[ :,]+(?:0x)?|0x")
+# A line end and an indent, or the soft line break of quoted-printable.
+_GAP: Final = rb"(?:[ \t\r\\]*\n[ \t]+(?:[>|#*] ?)?|=\r?\n)"
+_INDENT: Final = re.compile(rb"\n[ \t]+(?:[>|#*] ?)?|=\r?\n")
 _PARTED: Final = Lazy(
-    rb"(?:[0-9][A-Za-z0-9_+/=.~-]{0,11}[ \t\r\\]*\n[ \t]+(?:[>|#*] ?)?[A-Za-z0-9_+/=.~-]{4}"
-    rb"|[A-Za-z0-9_+/=.~-]{4}[ \t\r\\]*\n[ \t]+(?:[>|#*] ?)?[A-Za-z0-9_+/=.~-]{0,11}[0-9])"
+    rb"(?:[0-9][A-Za-z0-9_+/=.~-]{0,11}" + _GAP + rb"[A-Za-z0-9_+/=.~-]{4}"
+    rb"|[A-Za-z0-9_+/=.~-]{4}" + _GAP + rb"[A-Za-z0-9_+/=.~-]{0,11}[0-9])"
 )
 _EARLIER: Final = re.compile(
     rb"[A-Za-z0-9_+/=.~-]{4}[ \t\r\\]*(\n)[ \t]+(?:[>|#*] ?)?[A-Za-z0-9_+/=.~-]{4,}[ \t\r\\]*\Z"
 )
 _MOST_LINES: Final = 16
-_NEXT: Final = re.compile(rb"[ \t\r\\]*\n[ \t]+(?:[>|#*] ?)?")
+_NEXT: Final = re.compile(_GAP)
 _WORD: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.~-"
 _DIGIT: Final = re.compile(rb"[0-9]")
 _LONGEST: Final = 256
@@ -147,7 +157,7 @@ def runs(lines: bytes) -> Iterator[tuple[int, int, bytes]]:
     """Runs of base64 and hex in `lines` that hold text: (start, end, the text)."""
     for whole, digits, pairs in spans(_HEX).each(lines):
         start, end = digits if digits[0] >= 0 else pairs
-        number = lines[start:end] if digits[0] >= 0 else lines[start:end].replace(b" ", b"").replace(b":", b"")
+        number = lines[start:end] if digits[0] >= 0 else _BETWEEN_PAIRS.sub(b"", lines[start:end])
         odd = len(number) % 2
         text = _text(binascii.unhexlify(number[odd:]))
         if text is not None:
@@ -172,10 +182,13 @@ def _text(raw: bytes) -> bytes | None:
     return raw
 
 
+def continues(data: bytes) -> bool:
+    """Whether a line may continue the one before it."""
+    return b"\n " in data or b"\n\t" in data or b"=\n" in data or b"=\r\n" in data
+
+
 def continued(data: bytes) -> Iterator[tuple[int, Decoded]]:
     """Join words that continue after a line end and an indent: yields the start of each and the joined copy."""
-    if b"\n " not in data and b"\n\t" not in data:
-        return
     done = 0
     gap = _gap(data, 0)
     while gap is not None:

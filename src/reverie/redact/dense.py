@@ -26,14 +26,14 @@ from reverie.redact.rules.plausible import (
 _END: Final = rb"[\s\"'`,;:<>=|&()\[\]{}\\]"
 _IN: Final = rb"[^\s\"'`,;:<>=|&()\[\]{}\\]"
 # Short words in small letters are passed over at once.
-_WORD: Final = re.compile(rb"(?<!%s)(?![a-z]{1,19}(?:%s|\Z)|REDACTED:|nearby-secret\])%s{6,}" % (_IN, _END, _IN))
+_WORD: Final = re.compile(rb"(?<!%s)(?![a-z]{1,19}(?:%s|\Z)|REDACTED:|dense-secret\])%s{6,}" % (_IN, _END, _IN))
 _LONGEST: Final = 256
 # More words that are no plain ones are not judged one by one: so many, and so many in every kilobyte.
 _LEAST: Final = 200
 _PER_KILOBYTE: Final = 24
 _NEAR: Final = 40
 _MIXED: Final = re.compile(
-    rb"(?<!%s)(?!REDACTED:|nearby-secret\])(?:(?=%s*?[0-9])(?=%s*?[A-Za-z])|(?=%s*?[!@#$^*+~]))%s{6,}"
+    rb"(?<!%s)(?!REDACTED:|dense-secret\])(?:(?=%s*?[0-9])(?=%s*?[A-Za-z])|(?=%s*?[!@#$^*+~]))%s{6,}"
     % (_IN, _IN, _IN, _IN, _IN)
 )
 # Letters and digits in turn, twice, and no version (`v1beta1`), duration (`2h30m15s`), size or character set.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain
@@ -26,7 +26,7 @@ from reverie.redact import decode, markers, tree
 from reverie.redact.escapes import ESCAPE, escaped, unescape
 from reverie.redact.known import KnownSecrets, encode
 from reverie.redact.matches import LONG_VALUE, LONG_WORD, matches
-from reverie.redact.meter import PLACE, VERDICT, Meter
+from reverie.redact.meter import BYTES_COPIED, FIND, PLACE, Meter
 from reverie.redact.normal import DISGUISE, fold, unfold
 from reverie.redact.spans import (
     Range,
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
     from reverie.redact.filter import PatternFilter
     from reverie.redact.rules.rule import Rule
 
-ALGORITHM: Final = "9"
+ALGORITHM: Final = "10"
 """Part of the version; raise it when the same rules would give another answer."""
 
 KNOWN: Final = "known-secret"
 FORM_LEAK: Final = "form-leak"
-DENSE: Final = "nearby-secret"
+DENSE: Final = "dense-secret"
 """Label of a suspect in a text so full of words for secrets that each word is judged by itself."""
 
 # Labels of earlier versions, in markers that are stored.
@@ -64,7 +64,7 @@ _FORMER: Final = frozenset({"told-in-words", "told-pair", "foreign-secret"})
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 _WIDEN_AFTER: Final = 8
 _GIVE_UP_AFTER: Final = 16
-# A string within a string within a string is read; deeper nesting is not.
+# A notation within a notation is decoded; deeper nesting is not.
 _DEPTH: Final = 2
 # With so many of its words gone, a block was judged word by word before, and is so again.
 _WAS_DENSE: Final = 64
@@ -130,9 +130,14 @@ class Redactor:
         return frozenset(index for index, rule in enumerate(self._rules) if rule.generic)
 
     @cached_property
-    def _copies(self) -> frozenset[int]:
-        """Indices of triggers that belong to no rule but call for a decoded copy."""
-        return frozenset({self._disguise, self._escape, self._encoded, self._run})
+    def _copies(self) -> dict[int, Callable[[bytes, KnownSecrets, Meter, int], Iterable[Span]]]:
+        """Triggers that belong to no rule but call for a decoded copy: what scans it and returns spans of the lines."""
+        return {
+            self._disguise: self._disguised,
+            self._escape: self._escaped,
+            self._encoded: self._decoded,
+            self._run: self._unpacked,
+        }
 
     @cached_property
     def _trusted(self) -> frozenset[str]:
@@ -274,23 +279,24 @@ class Redactor:
         located: set[int] = set()
         meter = Meter(earlier=earlier)
         if earlier and sum(end - start for start, end in regions) < len(data):
-            meter.allow(len(data))
+            meter.earn(len(data))
         for start, end in regions:
             chunk = data if end - start == len(data) else data[start:end]
-            meter.earn(len(chunk))
+            meter.earn(len(chunk), start)
             if chunk.count(_DENSE_MARKER) >= _WAS_DENSE:
                 meter.dry = meter.ran_dry = True
             skipped = located | self._generic if meter.dry else located
             hits = self._filter.match(chunk, skipped=skipped)
             if hits:
                 first, last = core(data, (start, end))
-                found = self._spans(data, chunk, start, hits, known, meter, copy=False)
+                found = self._spans(data, chunk, start, hits, known, meter, _DEPTH)
                 spans.extend(span for span in found if span.end > first and span.start < last)
                 # Rules over several lines have seen the text from here to its end, unless they were broken off.
-                located.update(hit for hit in hits if self._spans_lines(hit, generic=not meter.ran_dry))
+                located.update(hit for hit in hits if not meter.ran_dry and self._spans_lines(hit))
         for start, end in widened(regions, len(data)):
             part = data if end - start == len(data) else data[start:end]
-            spans.extend(self._continued(part, start, known, Meter(len(part), earlier + 1)))
+            if decode.continues(part):
+                spans.extend(self._continued(part, start, known, meter, earlier + 1))
         return (self._settle(data, spans, known) if spans else spans), meter.ran_dry
 
     def _spans(
@@ -301,19 +307,19 @@ class Redactor:
         hits: Mapping[int, Sequence[Range]],
         known: KnownSecrets,
         meter: Meter,
-        *,
-        copy: bool = True,
+        depth: int,
     ) -> Iterator[Span]:
-        """Yield the finds in `chunk`, which begins at `offset` of `data`. `copy`: the chunk is a decoded copy, so a
-        marker in it is not a marker in the text.
+        """Yield the finds in `chunk`, which begins at `offset` of `data`. `depth`: how many times what it holds may be
+        decoded; below `_DEPTH` it is a decoded copy itself.
         """
         left: set[Range] = set()
         for index, ranges in hits.items():
-            meter.work(PLACE * len(ranges))
-            always = index == self._leak or self._spans_lines(index, generic=False)
-            if always or not meter.spent:
-                yield from self._found(index, ranges, data, chunk, offset, known, meter, copy)
-            if meter.spent and not always:
+            generic = index in self._generic
+            meter.work(PLACE * len(ranges), generic=generic)
+            always = index == self._leak or (self._spans_lines(index) and not generic)
+            if always or not (meter.dry if generic else meter.spent):
+                yield from self._found(index, ranges, data, chunk, offset, known, meter, depth)
+            if meter.spent and not (always or generic):
                 left.update(ranges)  # Judging it would cost more than the block is worth.
         if meter.dry:
             from reverie.redact.dense import suspects
@@ -330,70 +336,84 @@ class Redactor:
         offset: int,
         known: KnownSecrets,
         meter: Meter,
-        copy: bool,
+        depth: int,
     ) -> Iterator[Span]:
         """Yield the finds of one rule, or of one kind of decoded copy."""
         if index == self._leak:
-            for leak in markers.find_leaks(chunk, canonical=copy):
+            # A marker in a decoded copy is no marker in the text.
+            for leak in markers.find_leaks(chunk, canonical=depth < _DEPTH):
                 rank = _BYOK if leak.label == markers.BYOK else _VARIANT
-                yield Span(offset + leak.start, offset + leak.end, rank, leak.label, FORM_LEAK)
-        elif index == self._disguise:
-            yield from self._disguised(chunk, offset, known, meter)
-        elif index == self._encoded:
-            for start, lines in lines_of(chunk, ranges):
-                yield from self._decoded(lines, offset + start, known, meter)
-        elif index == self._run:
-            for start, lines in lines_of(chunk, ranges):
-                yield from self._unpacked(lines, offset + start, known, meter)
-        elif index == self._escape:
-            for start, lines in lines_of(chunk, ranges):
-                yield from self._escaped(lines, offset + start, known, meter, _DEPTH)
-        elif not (meter.dry and index in self._generic):
+                spent = not meter.work(FIND)
+                end = max(leak.end, ranges[-1][1]) if spent else leak.end
+                yield Span(offset + leak.start, offset + end, rank, leak.label, FORM_LEAK)
+                if spent:
+                    break
+        elif index in self._copies:
+            copies = self._copies[index]
+            for start, lines in [(0, chunk)] if index == self._disguise else lines_of(chunk, ranges):
+                for span in copies(lines, known, meter, depth - 1):
+                    yield span._replace(start=offset + start + span.start, end=offset + start + span.end)
+        else:
             yield from self._by_rule(index, data, chunk, offset, ranges, meter)
 
-    def _spans_lines(self, index: int, *, generic: bool) -> bool:
-        """Whether it is a rule over several lines; with `generic`, one that goes by words for secrets too."""
-        rule = self._rules[index] if index < len(self._rules) else None
-        return rule is not None and rule.locate is not None and (generic or not rule.generic)
+    def _spans_lines(self, index: int) -> bool:
+        """Whether it is a rule over several lines."""
+        return index < len(self._rules) and self._rules[index].locate is not None
 
-    def _rule_hits(self, copy: bytes, near: Sequence[int] | None = None) -> dict[int, list[Range]]:
-        """Match a decoded copy against all rules, but not against triggers of further copies."""
-        return {i: ranges for i, ranges in self._filter.match(copy, near).items() if i not in self._copies}
+    def _copied(
+        self, plain: bytes, known: KnownSecrets, meter: Meter, depth: int, near: Sequence[int] | None = None
+    ) -> list[Span]:
+        """The finds in a decoded copy, by rules, of registered values, and in copies of it; with `near`, around these
+        places."""
+        meter.work(len(plain) // BYTES_COPIED)
+        hits = self._filter.match(plain, near)
+        if depth <= 0:
+            hits = {i: ranges for i, ranges in hits.items() if i not in self._copies}
+        found = [span for span in self._spans(plain, plain, 0, hits, known, meter, depth) if span.end > span.start]
+        return found + [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(plain)]
 
     def _by_rule(
         self, index: int, data: bytes, chunk: bytes, offset: int, ranges: Sequence[Range], meter: Meter
     ) -> Iterator[Span]:
-        """Yield the finds of one rule. Verdicts of generic rules are metered: their words occur in any text."""
+        """Yield the finds of one rule."""
         rule = self._rules[index]
         rank = (_GENERIC if rule.generic else _RULE) + index
+        found = self._located(rule, data, offset, len(chunk), meter)
         if rule.locate is None:
-            for pattern in self._patterns[index]:
-                found = matches(rule, markers.spans(pattern), chunk, ranges, meter)
-                for s, e in found:
-                    yield Span(offset + s, offset + e, rank, rule.label, rule.label)
-            return
-        # In a text that ran dry, each block has its own turn; otherwise the first that has one is for all that follow.
-        end = offset + len(chunk) + _REACH if rule.generic and meter.ran_dry else len(data)
-        own = Meter((len(data) - offset) // 2)  # These look at whole lines, and at several words of each.
-        for span in rule.locate(data[offset:end]):
-            if rule.generic and not (own.take() and meter.work(VERDICT)):
-                meter.dry = meter.ran_dry = True
-                break
-            if span is not None:
-                end = offset + span[1]
-                if rule.generic and span[1] - span[0] >= LONG_VALUE:
-                    end = LONG_WORD.match(data, end).end()
-                yield Span(offset + span[0], end, rank, rule.label, rule.label)
+            patterns = map(markers.spans, self._patterns[index])
+            found = chain.from_iterable(matches(rule, pattern, chunk, ranges, meter) for pattern in patterns)
+        for s, e in found:
+            yield Span(offset + s, offset + e, rank, rule.label, rule.label)
 
-    def _disguised(self, chunk: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
+    def _located(self, rule: Rule, data: bytes, offset: int, size: int, meter: Meter) -> Iterator[Range]:
+        """Yield the finds of a rule over several lines in a block, and in all that follows it.
+
+        In a text that ran dry, each block has its own turn. Where the steps end, the rest of the block goes, unless
+        the rule is generic: then its words are judged by themselves."""
+        end = offset + size + _REACH if meter.ran_dry else len(data)
+        for start, stop in rule.locate(data[offset:end]) if rule.locate else ():
+            price = rule.price
+            if start < stop:
+                long = rule.generic and stop - start >= LONG_VALUE
+                yield start, LONG_WORD.match(data, offset + stop).end() - offset if long else stop
+                price += FIND
+            if start < size:
+                goes_on = meter.work(price, generic=rule.generic)
+            else:
+                goes_on = meter.look_ahead(offset + start, price)
+            if not goes_on:
+                if not rule.generic:
+                    yield start, min(len(data) - offset, max(start, size) + _REACH)
+                return
+
+    def _disguised(self, chunk: bytes, known: KnownSecrets, meter: Meter, depth: int) -> Iterator[Span]:
         """Scan the folded copy of `chunk`; yield spans of the chunk itself."""
         text = chunk.decode("utf-8", "surrogatepass")
         folded = fold(text)
         if folded == text:
             return
         plain = encode(folded)
-        found = list(self._spans(plain, plain, 0, self._rule_hits(plain), known, meter))
-        found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(plain)]
+        found = self._copied(plain, known, meter, depth)
         if not found:
             return
         edges = sorted({edge for span in found for edge in span[:2]})
@@ -403,35 +423,24 @@ class Redactor:
         edges = sorted({edge for span in original for edge in span})
         as_byte = dict(zip(edges, byte_offsets(text, edges), strict=True))
         for span, (start, end) in zip(found, original, strict=True):
-            yield span._replace(start=offset + as_byte[start], end=offset + as_byte[end])
+            yield span._replace(start=as_byte[start], end=as_byte[end])
 
-    def _escaped(self, lines: bytes, offset: int, known: KnownSecrets, meter: Meter, depth: int) -> Iterator[Span]:
+    def _escaped(self, lines: bytes, known: KnownSecrets, meter: Meter, depth: int) -> Iterator[Span]:
         """Scan the unescaped copy of `lines`; yield spans of the lines themselves."""
         plain, at = unescape(lines)
-        hits = self._filter.match(plain, at)
-        rules = {i: ranges for i, ranges in hits.items() if i not in self._copies}
-        found = list(self._spans(plain, plain, 0, rules, known, meter))
-        if depth > 1 and self._escape in hits:
-            found += self._escaped(plain, 0, known, meter, depth - 1)
-        for span in found:
-            yield span._replace(start=offset + escaped(at, span.start), end=offset + escaped(at, span.end))
+        for span in self._copied(plain, known, meter, depth, at):
+            yield span._replace(start=escaped(at, span.start), end=escaped(at, span.end))
 
-    def _decoded(self, lines: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
-        """Scan the decoded copy of `lines`, with runs of base64 and hex; yield spans of the lines themselves."""
+    def _decoded(self, lines: bytes, known: KnownSecrets, meter: Meter, depth: int) -> Iterator[Span]:
+        """Scan the decoded copy of `lines`; yield spans of the lines themselves."""
         copy = decode.decode(lines)
-        if not copy.pieces:
-            return
-        hits = self._filter.match(copy.plain, [piece[0] for piece in copy.pieces])
-        rules = {i: ranges for i, ranges in hits.items() if i not in self._copies}
-        found = list(self._spans(copy.plain, copy.plain, 0, rules, known, meter))
-        found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(copy.plain)]
-        if self._run in hits:
-            found += self._unpacked(copy.plain, 0, known, meter)
-        for span in found:
+        meter.work(2 * len(copy.pieces))
+        near = [piece[0] for piece in copy.pieces]
+        for span in self._copied(copy.plain, known, meter, depth, near) if near else ():
             start, end = copy.original(span.start, span.end)
-            yield span._replace(start=offset + start, end=offset + end)
+            yield span._replace(start=start, end=end)
 
-    def _unpacked(self, lines: bytes, offset: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
+    def _unpacked(self, lines: bytes, known: KnownSecrets, meter: Meter, depth: int) -> Iterator[Span]:
         """Runs of base64 or hex with something in them: each is replaced whole."""
         runs = list(decode.runs(lines))
         if not runs:
@@ -439,20 +448,16 @@ class Redactor:
         # One copy of all, for one look; a paragraph each, so that no rule sees two of them as one.
         plain = _BETWEEN.join([text for _, _, text in runs])
         starts = list(accumulate((len(text) + len(_BETWEEN) for _, _, text in runs), initial=0))
-        found = [
-            span for span in self._spans(plain, plain, 0, self._rule_hits(plain), known, meter) if span.end > span.start
-        ]
-        found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.find(plain)]
         best: dict[int, Span] = {}
-        for span in found:
+        for span in self._copied(plain, known, meter, depth):
             for at in range(bisect_right(starts, span.start) - 1, bisect_left(starts, span.end)):
                 if at not in best or span.rank < best[at].rank:
                     best[at] = span
         for at, span in best.items():
             start, end, _ = runs[at]
-            yield span._replace(start=offset + start, end=offset + end)
+            yield span._replace(start=start, end=end)
 
-    def _continued(self, part: bytes, at_byte: int, known: KnownSecrets, meter: Meter) -> Iterator[Span]:
+    def _continued(self, part: bytes, at_byte: int, known: KnownSecrets, meter: Meter, earlier: int) -> Iterator[Span]:
         """Tokens and registered values that a line end and an indent part, in the part of the text from `at_byte`."""
         copies = list(decode.continued(part))
         if not copies:
@@ -460,8 +465,10 @@ class Redactor:
         joined = b"\n".join(copy.plain for _, copy in copies) + b"\n"
         starts = list(accumulate((len(copy.plain) + 1 for _, copy in copies), initial=0))
         hits = self._filter.match(joined).items()
-        tokens = {i: ranges for i, ranges in hits if i < len(self._rules) and self._rules[i].is_token}
-        found = list(self._spans(joined, joined, 0, tokens, known, meter))
+        tokens = {i: ranges for i, ranges in hits if i == self._run or (i < self._leak and self._rules[i].is_token)}
+        own = Meter(len(part), earlier)
+        found = list(self._spans(joined, joined, 0, tokens, known, own, 1))
+        meter.ran_dry = meter.ran_dry or own.ran_dry
         found += [Span(s, e, _KNOWN, label, KNOWN) for s, e, label in known.squeezed().find(joined)]
         for span in found:
             at = bisect_right(starts, span.start) - 1

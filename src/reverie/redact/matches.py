@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from reverie.redact import markers
 from reverie.redact.escapes import before_escape
-from reverie.redact.meter import VERDICT, Meter
+from reverie.redact.meter import FIND, WORD, Meter
+from reverie.redact.rules.names import is_plain_word
 from reverie.redact.spans import OVERLAP, Range
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ LONG_VALUE: Final = 200
 """Longest value that a rule's pattern can match; a value of this length is extended to the end of the word."""
 LONG_WORD: Final = markers.compiled(rb"[A-Za-z0-9+/=_.~%-]*")
 
-# So many values may be refused in one block before the search stops looking inside refused ones.
-_REFUSALS: Final = 200
 # A marker with nothing else in the word it is.
 _ALONE: Final = re.compile(rb"\[REDACTED:[A-Za-z0-9_.-]{1,64}\](?=[\s\"'`,;<>)}]|\Z)")
 _LINE_END: Final = ord("\n")
@@ -30,16 +29,14 @@ def matches(
 ) -> Iterator[tuple[int, int]]:
     """The secrets one rule finds in these ranges of `chunk`: its first group that took part, or the whole match without
     groups. It stops where the meter has nothing left."""
-    position = refused = 0
+    position = 0
     for first, stop in ranges:
         position = max(position, first - 1)  # A pattern may begin with the line end before its line.
         cut = stop - OVERLAP if stop < len(chunk) and chunk[stop - 1] != _LINE_END else stop
-        while (found := _next(pattern, chunk, position, stop, meter)) is not None:
+        while (found := _next(rule, pattern, chunk, position, stop, meter)) is not None:
             begin, finish = found[0]
             if finish == stop and begin >= cut:
                 break  # The next range sees all of it.
-            if rule.generic and not meter.take():
-                return
             start, end = next((span for span in found[1:] if span[0] >= 0), found[0])
             if chunk.startswith(markers.PREFIX, start) and (marker := _ALONE.match(chunk, start)) is not None:
                 position = max(marker.end(), begin + 1)
@@ -48,27 +45,26 @@ def matches(
                 end = rule.extent(chunk, start)
             if b"\\" in chunk[start:end]:
                 end = before_escape(chunk, start, end)
-            meter.work(VERDICT)
+            plain = start > begin and is_plain_word(chunk[start:end])
+            meter.work(WORD if plain else rule.price, generic=rule.generic)
             span = rule.judge(chunk, begin, start, end)
-            if span is None:
-                # A refused value may itself begin with a key; but a text made of refusals must not be read
-                # over and over.
-                refused += 1
-                meter.ran_dry = meter.ran_dry or refused > _REFUSALS
-                again = refused <= _REFUSALS and end - start <= LONG_VALUE + 56
-                position = max(start if again else end, begin + 1)
+            if span is None:  # It may itself begin with a key.
+                position = max(start if end - start <= LONG_VALUE + 56 else end, begin + 1)
                 continue
             start, end = span
             if end - start >= LONG_VALUE:
                 end = LONG_WORD.match(chunk, end).end()
+            meter.work(FIND, generic=rule.generic)
             yield start, end
             position = max(end, begin + 1)
 
 
-def _next(pattern: markers.Spans, chunk: bytes, position: int, stop: int, meter: Meter) -> list[Range] | None:
+def _next(
+    rule: Rule, pattern: markers.Spans, chunk: bytes, position: int, stop: int, meter: Meter
+) -> list[Range] | None:
     """The next match, as long as there is something left for looking."""
-    if meter.spent:
+    if meter.dry if rule.generic else meter.spent:
         return None
     found = pattern.after(chunk, position, stop)
-    meter.read((stop if found is None else found[0][1]) - position)
+    meter.read((stop if found is None else found[0][1]) - position, generic=rule.generic)
     return found

@@ -4,68 +4,79 @@ from __future__ import annotations
 
 from typing import Final
 
-_LEAST: Final = 500
-_PER_KILOBYTE: Final = 12
-# Budget per byte behind this many bytes of a block, and in every block behind one that exceeded its budget.
-_FULL: Final = 32 * 1024
-_PART: Final = 8
-
-# Steps, about a microsecond each: some for every text, and more with every kilobyte. Later passes have less.
-LEAST_STEPS: Final = 20_000
-STEPS_PER_KILOBYTE: Final = 430
-_SEARCH: Final = 1
-_BYTES_PER_STEP: Final = 110
-PLACE: Final = 30
+# Steps, about a microsecond of processor time each: some for every text, and more with every kilobyte.
+LEAST_STEPS: Final = 12_000
+STEPS_PER_KILOBYTE: Final = 520
+# Later passes over the same text have a quarter each time.
+_LATER: Final = 2
+# Eighths of the steps that rules may take which go by words for secrets.
+_GENERIC: Final = 6
+_BYTES_PER_STEP: Final = 300
+_STRETCH: Final = 15
+SEARCH: Final = 2
+"""Steps for one search by a pattern, in addition to the bytes it reads."""
+BYTES_COPIED: Final = 20
+"""Bytes of a decoded copy that take a step."""
+PLACE: Final = 4
 """Steps for each part of a text that a rule is searched for in."""
-VERDICT: Final = 20
-"""Steps for asking a rule whether what its pattern found is a secret."""
+VERDICT: Final = 12
+"""Steps for asking a rule whether what its pattern found is a secret, unless the rule has a price of its own."""
+WORD: Final = 2
+"""Steps for the same about a plain word."""
+FIND: Final = 12
+"""Steps for a find: it is merged with others, replaced, and the text around it is read again."""
 
 
 class Meter:
     """The budget of one text: a basic amount, and more for every block read.
 
-    Two accounts. Verdicts on values: a text that took more than its share once is full of words for secrets, and earns
-    an eighth from then on; it is `dry`, and its words are judged by themselves. Steps: the parts a rule is searched for
-    in, the bytes read there, and verdicts, of all rules. A block that took all of its steps is `spent`: what has not
-    been judged by then goes.
+    Everything a text can cause again and again takes steps: parts searched, bytes read there, candidates, verdicts,
+    finds, pieces decoded. In a block whose steps for generic rules are taken, these are off and its words are judged by
+    themselves: it is `dry`. A block that took all of its steps is `spent`: what has not been judged by then goes.
+    Rules over several lines look ahead; their steps are taken from the stretch of text that they look at. Once that had
+    none left, the rule was `broken` off, and the words of all that follows are judged by themselves.
     """
 
-    __slots__ = ("_dense", "_left", "_per_kilobyte", "_steps", "dry", "ran_dry", "spent")
+    __slots__ = ("_ahead", "_generic", "_per_kilobyte", "_steps", "broken", "dry", "ran_dry", "spent")
 
     def __init__(self, size: int = 0, earlier: int = 0) -> None:
         """`earlier`: passes over the same text before this one."""
-        self._left = _LEAST + size * _PER_KILOBYTE // 1024
-        self._per_kilobyte = STEPS_PER_KILOBYTE >> earlier
-        self._steps = (LEAST_STEPS >> max(0, earlier - 1)) + size * self._per_kilobyte // 1024
-        self.dry = self.spent = False
-        self.ran_dry = self._dense = False
+        self._per_kilobyte = STEPS_PER_KILOBYTE >> _LATER * earlier
+        earned = size * self._per_kilobyte // 1024
+        self._steps = (LEAST_STEPS >> earlier) + earned
+        self._generic = (LEAST_STEPS >> earlier) + earned * _GENERIC // 8
+        self._ahead: dict[int, int] = {}
+        self.broken = self.dry = self.spent = self.ran_dry = False
 
-    def earn(self, size: int) -> None:
-        """The next block, of `size` bytes."""
-        full = 0 if self._dense else min(size, _FULL)
-        self._left += (full + (size - full) // _PART) * _PER_KILOBYTE // 1024
-        self._steps = max(self._steps, 0) + size * self._per_kilobyte // 1024
-        self.dry = self.spent = False
+    def earn(self, size: int, start: int = 0) -> None:
+        """The next block, of `size` bytes from `start`, without the steps that were taken ahead."""
+        earned = size * self._per_kilobyte // 1024
+        if self._ahead:
+            stretches = range(start >> _STRETCH, (start + size >> _STRETCH) + 1)
+            earned = max(earned // 4, earned - sum(self._ahead.pop(stretch, 0) for stretch in stretches))
+        self._steps = max(self._steps, 0) + earned
+        self._generic = max(self._generic, 0) + earned * _GENERIC // 8
+        self.dry, self.spent = self.broken, False
 
-    def allow(self, size: int) -> None:
-        """Steps for a text of `size` bytes of which only a part is read."""
-        self._steps += size * self._per_kilobyte // 1024
-
-    def take(self) -> bool:
-        """Whether there is one verdict left; then it is taken."""
-        if self._left <= 0:
-            self.dry = self.ran_dry = self._dense = True
-            return False
-        self._left -= 1
-        return True
-
-    def work(self, steps: int) -> bool:
+    def work(self, steps: int, *, generic: bool = False) -> bool:
         """Whether there were so many steps left; they are taken in any case."""
         self._steps -= steps
+        if generic:
+            self._generic -= steps
+            if self._generic <= 0:
+                self.dry = self.ran_dry = True
         if self._steps <= 0:
             self.spent = self.dry = self.ran_dry = True
-        return not self.spent
+        return not (self.dry if generic else self.spent)
 
-    def read(self, size: int) -> bool:
+    def read(self, size: int, *, generic: bool = False) -> bool:
         """The same for a search that read `size` bytes."""
-        return self.work(_SEARCH + size // _BYTES_PER_STEP)
+        return self.work(SEARCH + size // _BYTES_PER_STEP, generic=generic)
+
+    def look_ahead(self, position: int, steps: int) -> bool:
+        """Whether the stretch of text at `position`, behind the present block, had so many steps left."""
+        stretch = position >> _STRETCH
+        taken = self._ahead[stretch] = self._ahead.get(stretch, 0) + steps
+        if taken > self._per_kilobyte * 5 << _STRETCH >> 12:
+            self.broken = self.dry = self.ran_dry = True
+        return not self.dry

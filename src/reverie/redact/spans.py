@@ -16,9 +16,9 @@ _WINDOW: Final = 3 * 1024
 # No pattern reaches further.
 OVERLAP: Final = 1024
 _NEAR: Final = 512
-# So many finds, one in every so many bytes, are replaced together.
+# So many finds, with no more than so many bytes between them, are replaced together.
 _MANY: Final = 500
-_SPARSE: Final = 40
+_SPARSE: Final = 8
 _LINE_END: Final = ord("\n")
 # Around a change, a long line and a word wrapped over lines are read up to this distance.
 _AROUND: Final = 4 * 1024
@@ -88,10 +88,13 @@ def joined(ranges: list[Range]) -> Iterator[list[Range]]:
 
 
 def swarm(spans: list[Span]) -> list[Span]:
-    """Disjoint spans in order; where there is one in every few words, neighbours as one, with what is between them.
+    """Disjoint spans in order; where hardly anything is between them, neighbours as one, with what is between them.
 
     A text made of nothing but finds would grow with every marker, and all of it would be read again."""
-    if len(spans) <= _MANY or (spans[-1].end - spans[0].start) > len(spans) * _SPARSE:
+    if len(spans) <= _MANY:
+        return spans
+    between = spans[-1].end - spans[0].start - sum(span.end - span.start for span in spans)
+    if between > len(spans) * _SPARSE:
         return spans
     merged = spans[:1]
     for span in spans[1:]:

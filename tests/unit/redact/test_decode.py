@@ -37,6 +37,9 @@ NOTATIONS: dict[str, Callable[[str], str]] = {
     "look-alike letters": lambda v: v.translate(str.maketrans("peoxaAKy", "реохаАКу")),
     "an indented line": lambda v: f"{v[:11]}\n    {v[11:]}",
     "indented lines": lambda v: f"{v[:8]}\n  {v[8:14]}\n  {v[14:]}",
+    "wide percent signs": lambda v: "".join(f"%u{byte:04x}" for byte in v.encode()),
+    "a list of bytes": lambda v: ", ".join(f"0x{byte:02x}" for byte in v.encode()),
+    "a soft line break": lambda v: f"{v[:11]}=\n{v[11:]}",
     "base64 in percent signs": lambda v: quote(base64.b64encode(f"token={v}==".encode()).decode(), safe=""),
 }
 
@@ -53,6 +56,24 @@ def test_a_secret_in_another_notation_is_found_whole(notation: str, frame: str) 
         assert left.startswith("[REDACTED:"), clean.text
         assert left.endswith("]"), clean.text
         assert REDACTOR.text(clean.text, KNOWN).text == clean.text
+
+
+_PAIRED = ["base64", "hex", "percent signs", "escapes", "unicode escapes", "entities"]
+
+
+@pytest.mark.parametrize("outer", _PAIRED)
+@pytest.mark.parametrize("inner", _PAIRED)
+def test_a_secret_in_two_notations_is_found_whole(inner: str, outer: str) -> None:
+    for value in TOKENS[:2]:
+        text = NOTATIONS[outer](NOTATIONS[inner](value))
+        clean = REDACTOR.text(f"see {text} here").text
+        assert clean.startswith("see [REDACTED:")
+        assert clean.endswith("] here")
+
+
+def test_wrapped_base64_is_decoded_as_one() -> None:
+    encoded = base64.b64encode(TOKENS[0].encode()).decode()
+    assert encoded[20:] not in REDACTOR.text(f"value: {encoded[:20]}\n    {encoded[20:]}\n").text
 
 
 @pytest.mark.parametrize("value", [VALUE.upper(), VALUE.lower(), VALUE.swapcase()])

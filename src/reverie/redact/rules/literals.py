@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reverie.redact.lazy import lazy
+from reverie.redact.markers import presence
 from reverie.redact.rules.plausible import (
     is_code,
     is_location,
@@ -51,14 +51,16 @@ def is_foreign(text: str) -> bool:
 
 
 # Marked ciphertext, and the parts of a key that may be published.
-_SEALED = lazy(rb"(?:ENC[\[(]|\{cipher\}|\$ANSIBLE_VAULT;|\bvault:v\d+:)[^\])\s\"']*\Z")
-_PUBLISHED = lazy(rb"\\{0,3}\"(?:n|x|y|x5c|x5t(?:#S256)?|kid)\\{0,3}\"[ ]?:[ ]?\[?[ ]?\\{0,3}\"[\w+/=-]*\Z")
+_FOR_EVERYONE = (
+    rb"(?:(?:ENC[\[(]|\{cipher\}|\$ANSIBLE_VAULT;|\bvault:v\d+:)[^\])\s\"']*"
+    rb"|\\{0,3}\"(?:n|x|y|x5c|x5t(?:#S256)?|kid)\\{0,3}\"[ ]?:[ ]?\[?[ ]?\\{0,3}\"[\w+/=-]*)\z"
+)
 
 
 def is_for_everyone(data: bytes, start: int) -> bool:
     """Whether the value at `start` is part of a public key as JSON, or of ciphertext marked as such."""
     before = data[max(0, start - 800) : start]
-    return _PUBLISHED.search(before) is not None or _SEALED.search(before) is not None
+    return presence(_FOR_EVERYONE).within(before, 0, len(before))
 
 
 def trimmed(data: bytes, start: int, end: int) -> tuple[int, int, str]:

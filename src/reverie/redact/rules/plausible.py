@@ -26,7 +26,7 @@ _PLACEHOLDER_WORDS = words(
     config settings file path url uri input output field type prompt reset forgot forgotten confirm confirmation
     repeat again strength length policy manager please and-or somepassword mypassword yourpassword yourtoken
     yourkey yourapikey mytoken mysecret myapikey supersecret topsecret secretkey accesskey passw0rd p@ssw0rd
-    p4ssword pa55word option options flag flags argument arguments parameter parameters
+    p4ssword pa55word real option options flag flags argument arguments parameter parameters
     """
 ) - {"supersecret", "topsecret", "passw0rd", "p@ssw0rd", "p4ssword", "pa55word", "letmein", "hunter"}  # fmt: skip
 _REFERENCE = lazy(

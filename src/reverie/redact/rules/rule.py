@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from reverie.redact.lazy import lazy
+from reverie.redact.meter import VERDICT
 from reverie.redact.rules.plausible import is_blank
 
 Span = tuple[int, int]
@@ -25,13 +26,15 @@ class Rule:
     `check` may refuse the text found; `refine` may refuse it or cut it smaller, and sees its surroundings. `trigger`
     is what the filter looks for, and must match wherever the rule finds something; by default the beginning of the
     pattern. It may match more, and is cheapest when it ends early and has nothing to remember.
-    `locate` replaces the pattern for secrets that span lines; it also yields None for each candidate it refuses, so
-    that its work can be counted. A `generic` rule gives way to a specific one where both
+    `locate` replaces the pattern for secrets that span lines; it also yields an empty span at each candidate, row or
+    cell that it passes over, so that its work can be counted. A `generic` rule gives way to a specific one where both
     match. Rules marked `apart` are compiled separately: their triggers count long runs or keep state for the
     rest of a line, which would multiply the states of all the others.
 
     The alternatives of a pattern that is `split` are searched for one by one: in one automaton they would multiply each
     other's states.
+
+    `price` is what a candidate costs, in steps of the meter: judging it, or passing over it.
 
     `label` names the marker and the finding where that is not the kind. `asked` names the check, for the fingerprint.
 
@@ -47,11 +50,12 @@ class Rule:
     check: Callable[[str], bool] | None = None
     refine: Callable[[bytes, int, int, int], Span | None] | None = None
     extent: Callable[[bytes, int], int] | None = None
-    locate: Callable[[bytes], Iterable[Span | None]] | None = None
+    locate: Callable[[bytes], Iterable[Span]] | None = None
     trigger: str = ""
     generic: bool = False
     apart: bool = False
     split: bool = False
+    price: int = VERDICT
     label: str = ""
     asked: str = ""
 

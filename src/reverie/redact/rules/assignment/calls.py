@@ -40,6 +40,7 @@ def _arguments(data: bytes, position: int) -> list[Span | None]:
 def _handed(data: bytes) -> Iterator[Span]:
     """The password among the arguments of a call."""
     for call in _CALL.finditer(data):
+        yield call.start(), call.start()
         arguments = _arguments(data, call.end())
         last = call.start(3) >= 0
         if last:

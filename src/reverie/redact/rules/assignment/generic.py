@@ -233,6 +233,7 @@ RULES = (
         extent=_extent,
         refine=_assignment,
         generic=True,
+        price=14,
         examples=(
             "password=hunter2-Xy9!",
             "DB_PASSWORD=⟨w16⟩",
@@ -276,6 +277,7 @@ RULES = (
             "password: string",
             "secret: true",
             "password=****",
+            'password = "not-a-real-password"',
             "const token = jwt.sign(payload, secret)",
             "max_tokens: 4096",
             "Password: must be at least 12 characters",

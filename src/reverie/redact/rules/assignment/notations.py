@@ -54,6 +54,7 @@ _VALUE = Lazy(
 def _blocks(data: bytes) -> Iterator[Span]:
     """A value inside a block whose name or type says that it is secret."""
     for block in _BLOCKS.finditer(data):
+        yield block.start(), block.start()
         group = next(g for g in (2, 3, 4) if block.start(g) >= 0)
         name = block.group(1).decode("ascii") if group == 2 else "secret"
         inner = block.group(group)
@@ -62,10 +63,9 @@ def _blocks(data: bytes) -> Iterator[Span]:
             continue
         for value in _VALUE.finditer(data, block.start(group), min(block.end(group), block.start(group) + 2_000)):
             text = value.group(2).decode("utf-8", "replace")
-            if group == 3 and value.group(1).lower() != b"secret":
-                continue
-            if is_literal(text) and (passes_for_key(text) or passes_for_password(text)):
-                yield value.span(2)
+            named = group != 3 or value.group(1).lower() == b"secret"
+            likely = named and is_literal(text) and (passes_for_key(text) or passes_for_password(text))
+            yield value.span(2) if likely else (value.start(), value.start())
 
 
 def _chosen(text: str) -> bool:
@@ -105,6 +105,7 @@ def _codes(data: bytes) -> Iterator[Span]:
     """Each code of a list, until something is none."""
     for words in _CODES.finditer(data):
         position = words.end()
+        yield position, position
         for _ in range(40):
             code = _CODE.match(data, position, min(len(data), position + 80))
             if code is None or not any(0x30 <= c <= 0x39 for c in code.group(1)):

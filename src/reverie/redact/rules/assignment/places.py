@@ -50,6 +50,7 @@ _REVISIONS = words("rev revision latest md5 sha1 sha256 sum etag build tag ref r
 def _commented(data: bytes) -> Iterator[Span]:
     """A comment that names a secret, and below it a random literal under a name that says nothing."""
     for match in _COMMENTED.finditer(data):
+        yield match.start(), match.start()
         name = match.group(1).decode("ascii")
         last = (key_words(name) or [""])[-1].lower()
         if last not in UNTOLD and last not in _REVISIONS and is_random(match.group(2).decode("ascii")):
@@ -112,6 +113,7 @@ RULES = (
         trigger=rf"{KEY_HINT}>[^<>\n]*[A-Za-z0-9+/=_\-]{{20}}",
         refine=_element,
         generic=True,
+        price=40,
         examples=("<secret>{vault ⟨w40⟩}</secret>",),
         near_misses=(
             "<tokenEndpoint>https://example.org/a-long-path-of-words-only</tokenEndpoint>",

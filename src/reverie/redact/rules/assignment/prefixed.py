@@ -6,13 +6,15 @@ import re
 
 from reverie.redact.entropy import is_wordy, looks_random, word_share, words
 from reverie.redact.lazy import lazy
+from reverie.redact.markers import presence
 from reverie.redact.rules.checks import is_mixed
 from reverie.redact.rules.literals import is_for_everyone
 from reverie.redact.rules.plausible import is_joined, is_named_id, is_placeholder
 from reverie.redact.rules.rule import LEFT, Rule, Span, token
 
-_TRACKING = lazy(
-    rb"(?i)(?:clid|verification|srsltid|_hsenc|_hsmi|mc_eid|igshid|braid|[?&](?:id|si|ref|v|ved|ei|usg|gs_lcp|cursor|state))=[\w-]*\Z"
+_TRACKING = (
+    rb"(?i)(?:clid|verification|srsltid|_hsenc|_hsmi|mc_eid|igshid|braid"
+    rb"|[?&](?:id|si|ref|v|ved|ei|usg|gs_lcp|cursor|state))=[\w-]*\z"
 )
 _COORDINATE = lazy(rb"[{,\s][\"']?(?:x|y|n|e|x5c|x5t|kid)[\"']?[ \t]*:[ \t]*[\"'][\w-]*\Z")
 _DIGESTS = frozenset({"sha1", "sha256", "sha384", "sha512", "md5", "integrity", "etag", "checksum", "digest"})
@@ -39,7 +41,8 @@ _IDENTIFIERS = words(
 def _prefixed_token(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
     """A token by its prefix, unless it is a parameter that marks a visit or a page, or a key meant for everyone."""
     text = data[start:end].decode("utf-8", "replace")
-    if _TRACKING.search(data[max(0, start - 80) : start]) or text.startswith(("pk_", "pk-", "pub_")):
+    before = data[max(0, start - 80) : start]
+    if presence(_TRACKING).within(before, 0, len(before)) or text.startswith(("pk_", "pk-", "pub_")):
         return None
     if _COORDINATE.search(data, max(0, start - 16), start) and b"kty" in data[max(0, start - 600) : end + 600]:
         return None  # A part of a public key.

@@ -48,6 +48,7 @@ def _cookies(data: bytes) -> Iterator[Span]:
     """The values of session cookies where code or a command sets them."""
     done = 0
     for setting in _SETTING.finditer(data):
+        yield setting.start(), setting.start()
         if setting.start() < done:
             continue
         closing = b"}" if setting.group()[-1:] == b"{" else b"\n"
@@ -56,8 +57,7 @@ def _cookies(data: bytes) -> Iterator[Span]:
         for pair in _PAIR.finditer(data, setting.end(), done):
             group = 1 if pair.start(1) >= 0 else 3
             name, value = (pair.group(g).decode("utf-8", "replace") for g in (group, group + 1))
-            if _is_session(name, value):
-                yield pair.span(group + 1)
+            yield pair.span(group + 1) if _is_session(name, value) else (pair.start(), pair.start())
 
 
 def _row(data: bytes, match_start: int, start: int, end: int) -> Span | None:

@@ -8,40 +8,22 @@ import re
 from collections.abc import Iterator
 
 from reverie.redact.markers import Lazy
+from reverie.redact.rules.literals import is_argument
 from reverie.redact.rules.names import KEY_HINT, KEY_REST, KEY_WORD, key_strength, key_words
-from reverie.redact.rules.plausible import (
-    is_code,
-    is_location,
-    is_password_like,
-    is_placeholder,
-    is_random_value,
-    is_technical,
-    is_told_value,
-    without_markers,
-)
+from reverie.redact.rules.plausible import is_password_like, is_random_value, is_technical, is_told_value
 from reverie.redact.rules.rule import Rule, Span
 from reverie.redact.rules.values import judge_named
-
-_ENDS = " \t.,;:!?)]}>\"'`"
-
-
-def _literal(text: str) -> bool:
-    """Whether `text` is a literal, at a place reserved for a secret."""
-    whole = without_markers(text) == text.strip(_ENDS)
-    return (
-        whole
-        and len(text) >= 4
-        and not (is_placeholder(text) or is_location(text) or is_code(text) or text.startswith("-"))
-    )
 
 
 def _chosen(text: str) -> bool:
     """A literal that reads like a password, not like a port, a path or a name."""
-    return _literal(text) and len(text) >= 5 and is_password_like(text) and not is_technical(text) and "/" not in text
+    return (
+        is_argument(text) and len(text) >= 5 and is_password_like(text) and not is_technical(text) and "/" not in text
+    )
 
 
 def _told(text: str) -> bool:
-    return _literal(text) and is_told_value(text)
+    return is_argument(text) and is_told_value(text)
 
 
 def _named(data: bytes, match_start: int, start: int, end: int) -> Span | None:
@@ -64,7 +46,7 @@ def _parameter(data: bytes, match_start: int, start: int, end: int) -> Span | No
     value = data[start:end].decode("utf-8", "replace")
     name = re.search(r"(?:--name|-n|set|put|add)[ =][\"']?(?:[^\s\"']*/)?([A-Za-z0-9_.\-]+)", words)
     strength = "secret" if "secret" in words else key_strength(name.group(1)) if name else ""
-    if not strength or not _literal(value):
+    if not strength or not is_argument(value):
         return None
     return (start, end) if judge_named(value, strength) or _chosen(value) else None
 
@@ -77,6 +59,7 @@ _CELL = Lazy(rb"(?:[^,'\n]|'[^'\n]*')+")
 def _inserted(data: bytes) -> Iterator[Span]:
     """The literals an INSERT puts into a column of passwords or tokens."""
     for insert in _INSERT.finditer(data):
+        yield insert.start(), insert.start()
         columns = [c.strip().strip(b'`"[]').decode("utf-8", "replace") for c in insert.group(1).split(b",")]
         wanted = {i: strength for i, c in enumerate(columns) if (strength := key_strength(c))}
         position = insert.end()
@@ -84,6 +67,7 @@ def _inserted(data: bytes) -> Iterator[Span]:
             position = row.end()
             for i, cell in enumerate(_CELL.finditer(data, row.start(1), row.end(1))):
                 literal = cell.group().strip()
+                yield cell.start(), cell.start()
                 if i in wanted and literal[:1] == b"'" and literal[-1:] == b"'" and len(literal) > 5:
                     start = cell.start() + cell.group().index(b"'") + 1
                     if judge_named(literal[1:-1].decode("utf-8", "replace"), wanted[i]):
@@ -101,10 +85,10 @@ def _listed(data: bytes) -> Iterator[Span]:
     """Users with their passwords in cloud-init, and the second line of an inline login for a VPN."""
     for block in _LISTED.finditer(data):
         for row in _LISTED_ROW.finditer(data, block.start(1), block.end(1)):
-            if _literal(row.group(1).decode("utf-8", "replace")):
-                yield row.span(1)
+            likely = is_argument(row.group(1).decode("utf-8", "replace"))
+            yield row.span(1) if likely else (row.start(), row.start())
     for login in _INLINE.finditer(data):
-        if _literal(login.group(1).decode("utf-8", "replace")):
+        if is_argument(login.group(1).decode("utf-8", "replace")):
             yield login.span(1)
 
 
@@ -143,6 +127,7 @@ RULES = (
         rf"\b(?:echo|printf)[ ](?:-n[ ]|-e[ ]|'%s'[ ]|%s[ ])?[\"']?([^\s\"'\-$|<>][^\s\"'|<>]{{3,512}})[\"']?[ ]{{0,3}}(?:\|[^\n]{{0,80}}?|>>?[ ]?[^\s]{{0,60}})(?i:secret|passw|token|login|api[_\-]?key|{KEY_WORD})",
         trigger=r"\b(?:echo|printf)[ ]",
         check=_told,
+        price=30,
         examples=(
             'echo "⟨w32⟩" | vercel env add SERVICE_API_KEY',
             "echo -n ⟨w16⟩ | kubectl create secret generic x --from-file=pw=/dev/stdin",
@@ -204,7 +189,7 @@ RULES = (
         r"|\b(?i:identified)\s{1,3}(?i:with|via)\s{1,3}[\"'`]?[A-Za-z0-9_]{3,40}[\"'`]?\s{1,3}(?i:by|as|using)\s{1,3}[\"']([^\"'\n]{4,128})[\"']"
         r"|\b(?i:identified\s{1,3}by)\s{1,3}(?:\"([^\"\n]{4,128})\"|([^\s\"'`();$]{4,128}))",
         trigger=r"\b(?:useradd|usermod|adduser|ssh-keygen|chpasswd|snmp[a-z]+)\b|\bwpa_passphrase[ ]|[ ]-[tkT][ =]|\bmc[ ](?:alias|config host)[ ]|pass(?:word|phrase)?[_-](?:command|cmd)[ =]|(?i:convertto-securestring)|\bbundle config[ ]|/[^\s/@]+@(?://)?[A-Za-z0-9.\-]+:[0-9]{4,5}/|\"(?:github|gitlab|bitbucket)-(?:oauth|token|domains)\"|\bACL[ ]SETUSER\b|\b(?i:identified)\s+(?i:with|via|by)\s",
-        check=lambda text: _literal(text) and (is_password_like(text) or is_random_value(text)),
+        check=lambda text: is_argument(text) and (is_password_like(text) or is_random_value(text)),
         examples=(
             "useradd -p ⟨w12⟩7 bob",
             "wpa_passphrase home ⟨w12⟩",
@@ -236,7 +221,7 @@ RULES = (
         "network-config-secret",
         r"(?:(?m:^)|[\"'`|>:]|\\n)[ \t]{0,8}(?:snmp-server community|set snmp community|rootpw(?: --plaintext)?|pac key [0-7]|(?:tacacs|radius)-server (?:host [^\s]{1,60} )?key(?: [0-7])?|key-string(?: [0-7])?|crypto isakmp key|(?:ppp chap|neighbor [^\s]{1,60}) password(?: [0-7])?|enable (?:password|secret)(?: level [0-9]{1,2})?(?: [0-9])?|username [^\s]{1,60} (?:privilege [0-9]{1,2} )?(?:password|secret)(?: [0-9])?|wpa-psk (?:ascii|hex)(?: [0-9])?|option (?:key|password|psk)|(?:set security ike policy [^\s]{1,60} )?pre-shared-key(?: (?:local|remote|ascii-text|address [^\s]{1,60}))?(?: key)?)[ \t]{1,4}[\"']?([^\s\"'<>$]{4,128})",
         trigger=r"(?:\bcommunity|rootpw|--plaintext|\bpac key|-server [^\n]*key|key-string|isakmp key|chap password|neighbor [^\s]+ password|enable (?:password|secret)|username [^\s]+ [^\n]*(?:password|secret)|wpa-psk|option (?:key|password|psk)|pre-shared-key)[ \t]",
-        check=lambda text: _literal(text) and (any(c.isdigit() for c in text) or is_password_like(text)),
+        check=lambda text: is_argument(text) and (any(c.isdigit() for c in text) or is_password_like(text)),
         examples=(
             "snmp-server community ⟨w10⟩7 RO",
             "pac key 7 ⟨H12⟩",

@@ -27,6 +27,7 @@ def _codes(data: bytes) -> Iterator[Span]:
     """Each code of a list behind the words `backup codes`, on the same line or below."""
     done = 0
     for ((start, end),) in spans(_CODES_WORD).each(data):
+        yield start, start
         if start < done:
             continue
         found = list(_row(data, end))

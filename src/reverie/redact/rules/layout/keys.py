@@ -34,6 +34,7 @@ def _private_keys(data: bytes) -> Iterator[Span]:
     ends = [match.span() for match in _END.finditer(data)]
     done = 0
     for i, (start, header) in enumerate(begins):
+        yield start, start
         if start < done:
             continue
         following = bisect_left(ends, (header, 0))
@@ -70,18 +71,16 @@ def _cookies(data: bytes) -> Iterator[Span]:
     """The values of session cookies in a Cookie or Set-Cookie header."""
     done = 0
     for header in _COOKIE_HEADER.finditer(data):
+        yield header.start(), header.start()
         if header.start() < done:
             continue
         end = data.find(b"\n", header.end())
         done = len(data) if end < 0 else end
         for pair in _COOKIE.finditer(data, header.end(), done):
-            value = pair.group(2).decode("utf-8", "replace")
-            if is_placeholder(value):
-                continue
-            if _VISIT_NAMES.search(pair.group(1)):
-                continue
-            if _SESSION_NAMES.search(pair.group(1)) or is_random_value(value):
-                yield pair.span(2)
+            name, value = pair.group(1), pair.group(2).decode("utf-8", "replace")
+            refused = is_placeholder(value) or _VISIT_NAMES.search(name)
+            session = not refused and (_SESSION_NAMES.search(name) or is_random_value(value))
+            yield pair.span(2) if session else (pair.start(), pair.start())
 
 
 RULES = (

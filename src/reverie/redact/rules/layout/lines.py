@@ -43,6 +43,7 @@ _PAIR = lazy(r"[A-Z][A-Z0-9_]{2,}=[^=]|[a-z][a-z0-9_.]*=[a-z0-9./:-]+$")
 def _next_lines(data: bytes) -> Iterator[Span]:
     """A key on one line, its value on the next."""
     for match in all_spans(_PAIRS).each(data):
+        yield match[0][0], match[0][0]
         group = next((g for g in range(1, 13, 2) if match[g][0] >= 0), 0)
         if not group:
             continue
@@ -78,6 +79,7 @@ _HANDED = lazy(rb"(?i)\b(?:below|following|for you|here you go|here it is)\b[^\n
 def _following(data: bytes) -> Iterator[Span]:
     """`Please use the following password:` and the password on a line of its own."""
     for match in _FOLLOWS.finditer(data):
+        yield match.start(), match.start()
         value = match.group(1).decode("utf-8", "replace")
         begin = data.rfind(b"\n", 0, match.start()) + 1
         line = data[match.start() : match.start(1)].split(b"\n", 1)[0].rstrip(b" \t\r`\"'")
@@ -110,6 +112,7 @@ def _manifests(data: bytes) -> Iterator[Span]:
     """The values of a Kubernetes Secret, which are base64 under names of any kind."""
     done = 0
     for kind in _SECRET_KIND.finditer(data):
+        yield kind.start(), kind.start()
         stop = _DOCUMENT_END.search(data, kind.end())
         end = stop.start() if stop else len(data)
         # Keys may come in any order: `data` may also come just before the kind.
@@ -120,8 +123,8 @@ def _manifests(data: bytes) -> Iterator[Span]:
             close = _ENTRY_END.search(data, begin, limit)
             for entry in _ENTRY.finditer(data, begin, close.end() if close else limit):
                 value = entry.group(1).decode("ascii")
-                if len(value) % 4 == 0 and not is_placeholder(value):
-                    yield entry.span(1)
+                likely = len(value) % 4 == 0 and not is_placeholder(value)
+                yield entry.span(1) if likely else (entry.start(), entry.start())
 
 
 RULES = (

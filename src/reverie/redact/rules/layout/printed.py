@@ -11,16 +11,9 @@ from collections.abc import Iterator
 
 from reverie.redact.lazy import lazy
 from reverie.redact.markers import Lazy
-from reverie.redact.rules.literals import is_literal, is_whole
+from reverie.redact.rules.literals import is_argument, is_literal, is_whole
 from reverie.redact.rules.names import key_strength
-from reverie.redact.rules.plausible import (
-    is_code,
-    is_location,
-    is_placeholder,
-    is_random_value,
-    is_scramble,
-    is_term,
-)
+from reverie.redact.rules.plausible import is_location, is_placeholder, is_random_value, is_scramble, is_term
 from reverie.redact.rules.prose.languages import passes_for_key, passes_for_password
 from reverie.redact.rules.rule import Rule, Span
 
@@ -46,14 +39,12 @@ _SALT = lazy(r"(?i)(?:AUTH|SECURE_AUTH|LOGGED_IN|NONCE)_(?:KEY|SALT)")
 
 def _printed(data: bytes) -> Iterator[Span]:
     """Yield the value that is alone on the line below such a command."""
-    done = -1
-    for hit in _PRINTS.finditer(data):
-        if hit.start() < done:
-            continue
-        end = data.find(b"\n", hit.start())
+    end = 0
+    while (hit := _PRINTS.search(data, end)) is not None:
+        yield hit.start(), hit.start()
+        start, end = data.rfind(b"\n", 0, hit.start()) + 1, data.find(b"\n", hit.start())
         if end < 0:
             break
-        start, done = data.rfind(b"\n", 0, hit.start()) + 1, end
         if end - start > 500:
             continue
         command = data[start:end]
@@ -98,22 +89,16 @@ _KIND = lazy(rb"(?m)kind:[ \t]*[\"']?Secret\b")
 def _data(data: bytes) -> Iterator[Span]:
     """Encoded values below `data:`: all of a Secret, and elsewhere those whose names say so."""
     for block in _DATA.finditer(data):
+        yield block.start(), block.start()
         around = data[max(0, block.start() - 600) : block.end() + 300]
         secret = _KIND.search(around) is not None
         for entry in _ENTRY.finditer(data, *block.span(1)):
             value = entry.group(2).decode("ascii")
             strength = key_strength(entry.group(1).decode("ascii"))
             named = strength in ("password", "secret")
-            if (
-                (secret or named)
-                and not is_placeholder(value)
-                and (_text_of(value) or (named and is_random_value(value)))
-            ):
-                yield entry.span(2)
-
-
-def _argument(text: str) -> bool:
-    return is_literal(text) and not is_code(text) and len(text) >= 5 and not text.startswith("-")
+            likely = (secret or named) and not is_placeholder(value)
+            likely = likely and (_text_of(value) or (named and is_random_value(value)))
+            yield entry.span(2) if likely else (entry.start(), entry.start())
 
 
 def _phrase(text: str) -> bool:
@@ -176,7 +161,7 @@ RULES = (
         r"\bpasswd[ ](?:[^\n]{0,40}[ ])?--stdin(?:[ ][A-Za-z0-9_.\-]{1,40})?[ ]{0,2}<<<[ ]{0,2}[\"']?([^\s\"'$][^\s\"']{3,128})"
         r"|\b(?:docker|podman|helm|oras|crane|skopeo|nerdctl)\b[^\n]{1,120}--password-stdin[^\n<]{0,80}<<<[ ]{0,2}[\"']?([^\s\"'$][^\s\"']{3,512})",
         trigger=r"stdin[^\n<]*<<<",
-        check=_argument,
+        check=lambda text: is_argument(text) and len(text) >= 5,
         examples=("passwd --stdin ada <<< 'Trumpet_⟨d4⟩'", 'docker login -u ada --password-stdin <<< "Trumpet_⟨d4⟩"'),
         near_misses=('passwd --stdin ada <<< "$PASSWORD"',),
     ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from reverie.redact.entropy import words
+from reverie.redact.entropy import word_share, words
 from reverie.redact.lazy import lazy
 from reverie.redact.markers import spans as all_spans
 from reverie.redact.rules.literals import is_random, is_whole
@@ -28,7 +28,6 @@ _RULER = lazy(rb"[\s|+:=\-\xe2\x94\x95\x80-\xbf]*\Z")
 _QUOTED = lazy(rb"[ ]*\"((?:[^\"\n]|\"\")*)\"[ ]*(?=[,;\t]|\r?\Z)|[ ]*'([^'\n]*)'[ ]*(?=[,;\t]|\r?\Z)|([^,;\t\n]*)")
 _GAP = lazy(rb"[ ]{2,}|\t+")
 _COLUMN_NAME = lazy(r"[\w#][\w #/().'’%-]{0,39}")
-_MOST_ROWS = 2_000
 _MOST_CELLS = 40
 
 _IS_CODE = lazy(r"(?i)(?:recovery|backup|rescue|scratch|emergency|one[- ]time|2fa|mfa)[ _-]?codes?(?:[ #]*\d{1,2})?")
@@ -80,12 +79,18 @@ def _is_cell(value: str, promise: str) -> bool:
     if value.casefold() in _SAFES:
         return False
     if promise == "password":
-        if " " in value:
-            return _is_phrase(value)
-        return judge(value, "password", quoted=True, assigned=False)
+        return _is_password(value)
     if " " in value or is_technical(value):
         return False
     return is_random(value) or (len(value) >= 10 and judge(value, "secret", quoted=True, assigned=False))
+
+
+def _is_password(value: str) -> bool:
+    """A phrase, a word that a person chose, or letters that make no word."""
+    if " " in value:
+        return _is_phrase(value)
+    unreadable = len(value) >= 8 and value.isascii() and value.isalpha() and not word_share(value)
+    return unreadable or judge(value, "password", quoted=True, assigned=False)
 
 
 def _is_phrase(value: str) -> bool:
@@ -180,26 +185,24 @@ def _lines(data: bytes, start: int) -> Iterator[Span]:
 
 def _rows(data: bytes, start: int, delimiter: bytes, count: int) -> Iterator[list[Span]]:
     """The rows below a header, as long as they have as many cells."""
-    for number, (begin, end) in enumerate(_lines(data, start)):
+    for begin, end in _lines(data, start):
         if _RULER.match(data, begin, end) and end - begin > 2:
             continue
         cells = _cells(data, begin, end, delimiter) if end - begin <= 4_000 else []
-        if len(cells) != count or number > _MOST_ROWS:
+        if len(cells) != count:
             return
         yield cells
 
 
-def _tables(data: bytes) -> Iterator[Span | None]:
+def _tables(data: bytes) -> Iterator[Span]:
     done = 0
-    for hit in all_spans(_HEADER).each(data):
-        if hit[0][0] < done:
-            continue
+    while (hit := all_spans(_HEADER).after(data, done)) is not None:
+        yield hit[0][0], hit[0][0]
         start = data.rfind(b"\n", 0, hit[0][0]) + 1
         end = data.find(b"\n", hit[0][0])
         if end < 0:
             break
         done = end
-        yield None
         if end - start > 600 or _PARTS.search(data, start, end) is None:
             continue
         delimiter = _delimiter(data[start:end])
@@ -209,10 +212,10 @@ def _tables(data: bytes) -> Iterator[Span | None]:
         wanted = {i: promise for i, header in enumerate(headers) if (promise := _promise(header))}
         for cells in _rows(data, end + 1, delimiter, len(headers)) if wanted else ():
             done = cells[-1][1]
+            yield done, done
             for i, promise in wanted.items():
                 s, e = cells[i]
-                if _is_cell(data[s:e].decode("utf-8", "replace"), promise):
-                    yield s, e
+                yield s, e if _is_cell(data[s:e].decode("utf-8", "replace"), promise) else s
     yield from _settings(data)
 
 
@@ -237,17 +240,15 @@ def _row_strength(name: str, kind: str) -> str:
     return strength
 
 
-def _settings(data: bytes) -> Iterator[Span | None]:
+def _settings(data: bytes) -> Iterator[Span]:
     """Rows of a table with a column of names and one of values."""
     done = 0
-    for hit in all_spans(_VALUES).each(data):
-        if hit[0][0] < done:
-            continue
+    while (hit := all_spans(_VALUES).after(data, done)) is not None:
+        yield hit[0][0], hit[0][0]
         start, end = data.rfind(b"\n", 0, hit[0][0]) + 1, data.find(b"\n", hit[0][1])
         if end < 0:
             break
         done = end
-        yield None
         if end - start > 200 or _PARTS.search(data, start, end) is None:
             continue
         delimiter = _delimiter(data[start:end])
@@ -259,19 +260,19 @@ def _settings(data: bytes) -> Iterator[Span | None]:
             done = cells[-1][1]
             texts = [data[s:e].decode("utf-8", "replace") for s, e in cells]
             strength = _row_strength(texts[name] if name >= 0 else "", texts[kind] if kind >= 0 else "")
-            if strength and is_whole(texts[value]) and judge(texts[value], strength, quoted=True, assigned=True):
-                yield cells[value]
+            likely = strength and is_whole(texts[value]) and judge(texts[value], strength, quoted=True, assigned=True)
+            yield cells[value] if likely else (done, done)
 
 
 _ROW = rb"(?is)<tr\b[^>]{0,200}>(.*?)(?:</tr>|<tr\b)|<dt\b[^>]{0,200}>[^<]{1,80}</dt>\s{0,40}<dd\b[^>]{0,200}>.*?</dd>"
 _TAGGED = rb"(?is)<(th|td|dt|dd)\b[^>]{0,200}>\s{0,40}(?:<(?:code|b|strong|span|p|pre|tt|kbd)\b[^>]{0,100}>\s{0,40}){0,3}([^<]{0,300}?)\s{0,40}<"
 
 
-def _markup(data: bytes) -> Iterator[Span | None]:
+def _markup(data: bytes) -> Iterator[Span]:
     """Tables and lists in HTML: below a header, or next to a name."""
     headers: list[str] = []
     for row in all_spans(_ROW).each(data):
-        yield None
+        yield row[0][0], row[0][0]
         cells = [
             (data[slice(*tag)].lower(), data[slice(*text)].decode("utf-8", "replace").strip(), text)
             for _, tag, text in all_spans(_TAGGED).each(data, *row[0])
@@ -286,8 +287,7 @@ def _markup(data: bytes) -> Iterator[Span | None]:
             continue
         for name, (_, text, span) in zip(names, cells, strict=True):
             promise = _promise(name)
-            if promise and _is_cell(text, promise):
-                yield span
+            yield span if promise and _is_cell(text, promise) else (span[0], span[0])
 
 
 def _is_header(cells: list[tuple[bytes, str, Span]], headers: list[str]) -> bool:
@@ -306,6 +306,7 @@ RULES = (
         trigger=_HEAD,
         locate=_tables,
         generic=True,
+        price=2,
         examples=(
             "| Service | Owner | API key |\n|---|---|---|\n| Vultr | Ada | ⟨A36⟩ |",
             "service,owner,client_secret\nKeycloak,Bob,⟨w32⟩",

@@ -48,18 +48,17 @@ _WAIT = lazy(
 _LOOK = 3
 
 
-def _answers(data: bytes) -> Iterator[Span | None]:
-    done = -1
-    for word in spans(_WORD).each(data):
-        first, last = word[0]
-        if first < done or data[last : last + 1] in (b"-", b"]"):
+def _answers(data: bytes) -> Iterator[Span]:
+    end = 0
+    while (word := spans(_WORD).after(data, end)) is not None:
+        first, end = word[0]
+        yield first, first
+        if data[end : end + 1] in (b"-", b"]"):
             continue
         begin = data.rfind(b"\n", 0, first) + 1
-        end = data.find(b"\n", last)
+        end = data.find(b"\n", end)
         end = len(data) if end < 0 else end
-        done = end
         if end - begin > _LONGEST or not _ASKING.search(data[begin:end].decode("utf-8", "replace")):
-            yield None
             continue
         kind = next(g for g in (1, 2, 3) if word[g][0] >= 0)
         inline = _INLINE.search(data, first, end)
@@ -132,6 +131,7 @@ RULES = (
         trigger=_ASKED,
         locate=_answers,
         generic=True,
+        price=5,
         examples=(
             "Ada: whats the pw for the NAS?\nBob: Walnut⟨d4⟩!!\nAda: thx",
             "Q: which API key does the notifier use? A: ⟨h32⟩",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from reverie.redact.entropy import remembered, word_share
 from reverie.redact.lazy import lazy
-from reverie.redact.markers import spans
+from reverie.redact.markers import presence, spans
 from reverie.redact.rules.compiled import any_of, compiled
 from reverie.redact.rules.literals import is_random, is_whole
 from reverie.redact.rules.plausible import (
@@ -32,7 +32,7 @@ _PINS = any_of("pin")
 _BORROWED = r"(?i:\b(?:token|secret|api[ -]?key|password))"
 _HINT = rf"{PASSWORDS}|{KEYS}|{_BORROWED}[ \t'\x80-\xff]"
 _GROUP_PASSWORD, _GROUP_KEY, _GROUP_PIN, _GROUP_BORROWED = range(1, 5)
-_WORD = f"({PASSWORDS})|({KEYS})|({_PINS})|({_BORROWED})".encode()
+_WORD = f"({PASSWORDS})|({KEYS})|({_BORROWED})".encode()
 
 _IS = frozenset(compiled().words("joins"))
 # English has these, too: behind an English word they join nothing.
@@ -40,17 +40,10 @@ _ENGLISH = frozenset({"is", "to", "on", "now"})
 _TO = frozenset(compiled().words("to"))
 _PARTICLES = "はがを是为為는은이가를을로成"
 # Joins between an English word for a secret and a value, in a sentence that is not English.
-_JOINED = lazy(
-    "|".join(
-        [
-            r"(?<=[\s:])(?:"
-            + "|".join(map(re.escape, sorted((_IS - _ENGLISH) | _TO)))
-            + r")(?=[\s\"'`(*\[<\x80-\xff])",
-            r"(?<=[A-Za-z])'.*[:=\-]",
-            "|".join(_PARTICLES + "→—–»：＝"),
-        ]
-    ).encode(),
-    re.I | re.S,
+_JOINED = (
+    rf"(?is)[\s:](?:{'|'.join(map(re.escape, sorted((_IS - _ENGLISH) | _TO)))})".encode()
+    + rb"[\s\"'`(*\[<\x80-\xff]|[A-Za-z]'.*[:=\-]|"
+    + "|".join(_PARTICLES + "→—–»：＝").encode()
 )
 _CHANGED = lazy(
     r"(?i)cambi|changé|changer|modifi|mud(?:ei|ou|ar|amos)|alter(?:ei|ou|ar)|troqu|troc|änder|gesetzt|setze|stell|wechsel|bytt|byt(?:er|te|a)|ändra|endret|ændre|skift|satt|"
@@ -120,33 +113,31 @@ def _joins(between: str, *, english: bool, value: str, line: str) -> bool:
     return not english and len(bare) <= 6 and between[:1] not in " \t,;.(" and not any(c in bare for c in " .;")
 
 
-def _pins(data: bytes) -> Iterator[Span | None]:
+def _pins(data: bytes) -> Iterator[Span]:
     """Short numbers behind a word for one."""
-    return _values(data, {_GROUP_PIN})
+    return _values(data, f"({_PINS})".encode(), (_GROUP_PIN,))
 
 
-def _secrets(data: bytes) -> Iterator[Span | None]:
+def _secrets(data: bytes) -> Iterator[Span]:
     """Passwords and keys."""
-    return _values(data, {_GROUP_PASSWORD, _GROUP_KEY, _GROUP_BORROWED})
+    return _values(data, _WORD, (_GROUP_PASSWORD, _GROUP_KEY, _GROUP_BORROWED))
 
 
-def _values(data: bytes, groups: set[int]) -> Iterator[Span | None]:
-    """Yield the value after each word of these groups; None for each word without a value."""
+def _values(data: bytes, words: bytes, groups: tuple[int, ...]) -> Iterator[Span]:
+    """Yield the value after each of these words, which are of these groups."""
     done = 0
-    for found in spans(_WORD).each(data):
+    for found in spans(words).each(data):
         begin, end = found[0]
         if begin < done:
             continue
         stop = data.find(b"\n", end, end + _REACH)
         stop = min(len(data), end + _REACH) if stop < 0 else stop
-        group = next(g for g in range(1, 5) if found[g][0] >= 0)
-        if group not in groups:
-            continue
+        group = next(g for g, span in zip(groups, found[1:], strict=True) if span[0] >= 0)
         word = _word(data, begin, end, stop, group)
-        span = None if word is None else _value(data, word)
-        yield span
-        if span is not None:
+        yield begin, begin
+        for span in _value(data, word) if word else ():
             done = span[1]
+            yield span
 
 
 class _Word(NamedTuple):
@@ -172,13 +163,13 @@ def _word(data: bytes, begin: int, end: int, stop: int, group: int) -> _Word | N
     if (following not in b" \t'" and following < b"\x80") or data[begin - 1 : begin] in _IN_A_NAME:
         return None
     english = line.isascii() or _LETTER_ABROAD.search(line) is None
-    if english and not _JOINED.search(data, end, stop):
+    if english and not presence(_JOINED).within(data, end - 1, stop):
         return None
     group = _GROUP_PASSWORD if text == "password" else _GROUP_KEY
     return _Word(text, group, end, stop, line_start, line, english)
 
 
-def _value(data: bytes, word: _Word) -> Span | None:
+def _value(data: bytes, word: _Word) -> Iterator[Span]:
     """The value that a word is followed by, if the words between them say so."""
     for found in _CANDIDATE.finditer(data, word.end, word.stop):
         start, finish = found.span()
@@ -189,15 +180,16 @@ def _value(data: bytes, word: _Word) -> Span | None:
             finish = whole.end() if whole else finish
         between = data[word.end : start].decode("utf-8", "replace")
         if _STOP.search(between[:-1]) or between.startswith((" chiave", " clé", "-clé")):
-            return None
+            return
         kept = _ESCAPE.split(data[start:finish], maxsplit=1)[0].rstrip(b".,;:)]}>`'\"")
         value = kept.decode("ascii", "replace")
         before = word.line[: max(0, start - word.line_start)]
         if _is_likely(value, word, between, before) and _joins(
             between, english=word.english, value=value, line=word.line
         ):
-            return start, start + len(kept)
-    return None
+            yield start, start + len(kept)
+            return
+        yield word.end, word.end
 
 
 def _is_likely(value: str, word: _Word, between: str, before: str) -> bool:
@@ -216,6 +208,7 @@ RULES = (
         _PINS,
         locate=_pins,
         generic=True,
+        price=5,
         examples=("code PIN : ⟨d4⟩", "ПИН: ⟨d6⟩", "PIN-Code lautet ⟨d6⟩"),
         near_misses=("PIN erforderlich", "the pin 13 of the header", "PIN: gesperrt seit 2031"),
     ),
@@ -226,6 +219,7 @@ RULES = (
         locate=_secrets,
         label="password-in-text",
         generic=True,
+        price=5,
         examples=(
             "Adgangskode: Lisbon!⟨d4⟩",
             "Mein Datadog API-Schlüssel lautet ⟨h40⟩",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from reverie.redact.entropy import is_hex, is_uuid, remembered, word_share, words
 from reverie.redact.lazy import lazy
+from reverie.redact.markers import spans
 from reverie.redact.rules.literals import is_for_everyone
 from reverie.redact.rules.plausible import is_named_id, is_placeholder, is_technical, without_markers
 from reverie.redact.rules.rule import Rule, Span
 
 _AFTER, _BEFORE = 90, 60
-_LONGEST = 700
+_LONGEST_WORD = 20
 _CANDIDATE = lazy(rb"[A-Za-z0-9](?:[A-Za-z0-9_+=!@#%^*~-]|/(?=[A-Za-z0-9+/]*[+=])){8,199}")
 # Text in front of a random part that makes it a hash, a path, a member, an address or an escape.
 _PART_OF = lazy(
@@ -45,34 +46,42 @@ def _is_random_word(text: str) -> bool:
     return small * 4 <= len(text) and text.count("-") + text.count("_") <= 2
 
 
-def _nearby(data: bytes, match_start: int, _start: int, end: int) -> Span | None:
-    """The first clearly random word behind the credential word, or in front of it, on the same line."""
-    if _ABOUT.match(data, end) or _PUBLIC.search(data, max(0, match_start - 8), match_start):
-        return None
-    marker = data.rfind(b"[REDACTED:", max(0, match_start - 74), match_start)
-    if marker >= 0 and data.find(b"]", marker, match_start) < 0:
-        return None  # The word is the label of a marker.
-    line_start = data.rfind(b"\n", max(0, match_start - _BEFORE), match_start) + 1
-    line_end = data.find(b"\n", end, end + _LONGEST)
-    line_end = min(len(data), end + _LONGEST) if line_end < 0 else line_end
-    for begin, limit in ((end, min(line_end, end + _AFTER)), (max(line_start, match_start - _BEFORE), match_start)):
-        for found in _CANDIDATE.finditer(data, begin, limit):
-            if found.end() == match_start and data[match_start - 1 : match_start + 1].isalnum():
-                continue  # The word is in the middle of something random.
-            kept = found.group().rstrip(b"=!~_-") if found.end() < limit else found.group()
-            span = _random_word(data, found.start(), found.start() + len(kept), line_end)
-            if span is not None:
-                return span
+def _nearby(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
+    """A clearly random word, with a credential word in front of it or behind it on the same line."""
+    start += data[start:end].rstrip(b"=").rfind(b"=") + 1
+    for found in _CANDIDATE.finditer(data, start, end):
+        kept = found.group().rstrip(b"=!~_-") if data[end : end + 1].strip(b"\r\n") else found.group()
+        span = _random_word(data, found.start(), found.start() + len(kept))
+        if span is not None and _is_near_credential(data, *span):
+            return span
     return None
 
 
-def _random_word(data: bytes, start: int, stop: int, line_end: int) -> Span | None:
-    """The word at `start`, whole, when it is random by itself and nothing in front of it explains that."""
+def _is_near_credential(data: bytes, start: int, end: int) -> bool:
+    """Whether there is a credential word within reach, which is not part of the name of something else."""
+    reach = max(0, start - _AFTER - _LONGEST_WORD)
+    begin = data.rfind(b"\n", reach, start) + 1 or reach
+    limit = min(len(data), start + _BEFORE + _LONGEST_WORD)
+    stop = data.find(b"\n", end, limit)
+    for ((first, last),) in spans(f"(?i){_CONTEXT}".encode()).each(data, begin, limit if stop < 0 else stop):
+        near = start - _AFTER < last <= start or end <= first <= start + _BEFORE
+        if near and not _is_about(data, first, last):
+            return True
+    return False
+
+
+def _is_about(data: bytes, first: int, last: int) -> bool:
+    """Whether the credential word is part of the name of something else, or of a marker."""
+    if _ABOUT.match(data, last) or _PUBLIC.search(data, max(0, first - 8), first):
+        return True
+    marker = data.rfind(b"[REDACTED:", max(0, first - 74), first)
+    return marker >= 0 and data.find(b"]", marker, first) < 0
+
+
+def _random_word(data: bytes, start: int, stop: int) -> Span | None:
+    """The word at `start`, when it is random by itself and nothing in front of it explains that."""
     if data[start - 1 : start].isalnum() or data[start - 1 : start] in (b"_", b"-"):
         return None
-    # The window may have cut the word short.
-    while stop < line_end and stop - start < 512 and data[stop : stop + 1].isalnum():
-        stop += 1
     text = data[start:stop].decode("ascii")
     if not _is_random_word(text) or without_markers(text) != text.strip("!="):
         return None
@@ -87,12 +96,13 @@ _CONTEXT = (
     r"\bwi-?fi\b|\bssid\b|\bssh\b|\bbearer\b|auth_|[_-]auth\b"
 )
 # Digits between letters, or letter cases back and forth: hardly a word has that, and nearly everything random does.
+_IN = r"[A-Za-z0-9_+=!@#%^*~/\-]"
 _MIXED = r"(?:[A-Za-z][0-9]{1,3}[A-Za-z]|[a-z][A-Z]{1,3}[a-z0-9]{1,3}[A-Z])"
 
 RULES = (
     Rule(
         "nearby-secret",
-        rf"(?i:{_CONTEXT})",
+        rf"(?:(?m:^)|[^A-Za-z0-9_+=!@#%^*~/\-])({_IN}*?(?:[A-Z]{_IN}*?[0-9]|[0-9]{_IN}*?[A-Z]){_IN}*)",
         trigger=rf"(?i:{_CONTEXT})[^\n]*{_MIXED}|{_MIXED}[^\n]*(?i:{_CONTEXT})",
         refine=_nearby,
         generic=True,

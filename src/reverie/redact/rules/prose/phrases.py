@@ -40,6 +40,7 @@ _LIST = Lazy(
 def _wallets(data: bytes) -> Iterator[Span]:
     """Twelve or more words behind a word that announces them, none of which is a word of sentences."""
     for match in _LIST.finditer(data):
+        yield match.start(), match.start()
         group = 1 if match.start(1) >= 0 else 2
         found = list(re.finditer(rb"[a-z]{3,8}", match.group(group)))
         for i in reversed(range(len(found))):
@@ -78,6 +79,7 @@ _OWNER = Lazy(rb"(?i)keypair|secret|private|wallet|seed|id\.json|solana|\bkey\b|
 def _numbers(data: bytes) -> Iterator[Span]:
     """The bytes of a key: 32 or 64 different numbers below 256, near a word that says so."""
     for match in _BYTES.finditer(data):
+        yield match.start(), match.start()
         numbers = [int(n) for n in re.findall(rb"\d+", match.group(1))]
         if len(numbers) not in (32, 64) or max(numbers) > 255 or len(set(numbers)) <= 20 or numbers == sorted(numbers):
             continue

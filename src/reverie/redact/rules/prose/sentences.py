@@ -77,7 +77,8 @@ def _is_no_name(data: bytes, match_start: int, value: bytes) -> bool:
     """The word is no name of a secret: part of a longer name, a public key, a branch and its commit."""
     if match_start and (data[match_start - 1] in b"-_." or b"arn:aws" in data[max(0, match_start - 80) : match_start]):
         return True  # The rule for assignments judges the name whole.
-    if NOT_SECRET_KEYS.search(data[max(0, match_start - 12) : match_start + 3].decode("utf-8", "replace")):
+    word = data[max(0, match_start - 12) : match_start + 3]
+    if word[-3:].lower() == b"key" and NOT_SECRET_KEYS.search(word.decode("utf-8", "replace")):
         return True
     return data[match_start - 1 : match_start] == b"/" and _COMMIT.fullmatch(value.rstrip(b").,")) is not None
 
@@ -140,7 +141,7 @@ def _is_fingerprint(data: bytes, match_start: int, words: str, value: str) -> bo
 
 
 _OF_A_KEY = lazy(
-    rb"(?i)gpg|pgp|\b(?:rsa|dsa|ecdsa|eddsa|ed25519|elgamal|using|imported|trusted|primary|unknown|signing) key|sub-?key|\bkey[ -]?ids?\b"
+    rb"(?i)gpg|pgp|\b(?:rsa|dsa|ecdsa|eddsa|ed25519|elgamal|using|from|imported|trusted|primary|unknown|signing) key|sub-?key|\bkey[ -]?ids?\b"
 )
 # `ip=10.0.0.1`, `method=get`, `main.py:445`.
 _FIELD = lazy(
@@ -208,6 +209,7 @@ RULES = (
             "gpg: Signature made 2031-05-22 using RSA key ⟨H16⟩",
             "gpg:                using EDDSA key ⟨H40⟩",
             "signed with key ID ⟨H16⟩",
+            "gpg: Good signature from key ⟨H16⟩",
             "Unable to locate credentials (api.php:634)",
             "login ok user=ann58 method=password ip=10.152.132.153",
             "tool login --tool-token=arn:aws:secretsmanager:eu-west-1:⟨d12⟩:secret:catalog",
