@@ -26,7 +26,7 @@ from reverie.redact import decode, markers, tree
 from reverie.redact.escapes import ESCAPE, escaped, unescape
 from reverie.redact.known import KnownSecrets, encode
 from reverie.redact.matches import LONG_VALUE, LONG_WORD, matches
-from reverie.redact.meter import BYTES_COPIED, FIND, PLACE, Meter
+from reverie.redact.meter import BYTES_COPIED, FIND, PLACE, RULE, Meter
 from reverie.redact.normal import DISGUISE, fold, unfold
 from reverie.redact.spans import (
     Range,
@@ -315,6 +315,7 @@ class Redactor:
         left: set[Range] = set()
         for index, ranges in hits.items():
             generic = index in self._generic
+            meter.work(min(RULE, len(chunk) >> 4))
             meter.work(PLACE * len(ranges), generic=generic)
             always = index == self._leak or (self._spans_lines(index) and not generic)
             if always or not (meter.dry if generic else meter.spent):

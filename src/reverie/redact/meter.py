@@ -5,25 +5,27 @@ from __future__ import annotations
 from typing import Final
 
 # Steps, about a microsecond of processor time each: some for every text, and more with every kilobyte.
-LEAST_STEPS: Final = 12_000
+LEAST_STEPS: Final = 10_000
 STEPS_PER_KILOBYTE: Final = 520
 # Later passes over the same text have a quarter each time.
 _LATER: Final = 2
 # Eighths of the steps that rules may take which go by words for secrets.
 _GENERIC: Final = 6
-_BYTES_PER_STEP: Final = 300
+_BYTES_PER_STEP: Final = 220
 _STRETCH: Final = 15
 SEARCH: Final = 2
 """Steps for one search by a pattern, in addition to the bytes it reads."""
 BYTES_COPIED: Final = 20
 """Bytes of a decoded copy that take a step."""
+RULE: Final = 60
+"""Steps, at most, for each rule that a block or a copy is searched for: of many rules, each is cold."""
 PLACE: Final = 4
 """Steps for each part of a text that a rule is searched for in."""
 VERDICT: Final = 12
 """Steps for asking a rule whether what its pattern found is a secret, unless the rule has a price of its own."""
 WORD: Final = 2
 """Steps for the same about a plain word."""
-FIND: Final = 12
+FIND: Final = 16
 """Steps for a find: it is merged with others, replaced, and the text around it is read again."""
 
 
