@@ -93,8 +93,8 @@ class Search:
         self._searches = searches
         self._weights = weights
         self._cold = ColdIndexes(parts.embedder)
-        by_word = getattr(parts.embedder, "by_word", False)
-        self._words = WordVectors(parts.embedder.embed) if parts.embedder is not None and by_word else None
+        self._by_word = getattr(parts.embedder, "by_word", False)
+        self._words = WordVectors(parts.embedder.embed) if parts.embedder is not None and self._by_word else None
 
     def search(
         self,
@@ -244,7 +244,8 @@ class Search:
                 raise ReverieError("This host has no embedder: search by words instead.", code="no_embedder")
             return None, ["no_embedder"]
         try:
-            return (model_of(embedder), embedder.embed([comparable(query)])[0]), []
+            asked = comparable(query) if self._by_word else query  # a model reads a question as a whole
+            return (model_of(embedder), embedder.embed([asked])[0]), []
         except Exception as fault:  # a configured embedder may be down; words still work, and the answer says so
             if mode == "meaning":
                 raise ReverieError("The embedder failed: search by words instead.", code="embedder_failed") from fault

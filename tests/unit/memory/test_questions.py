@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -140,3 +140,22 @@ def test_context_is_the_same_bytes_in_two_processes(tmp_path):
     assert len(texts) == 4
     assert "grey oak" in texts[0]
     assert len(set(texts)) == 1
+
+
+class Reader:
+    """An embedder that is no table of words, and notes what it was asked."""
+
+    name, dimensions = "reader", 4
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        self.texts += texts
+        return [bytes([127, 0, 0, 0])] * len(texts)
+
+
+def test_a_model_reads_a_question_as_a_whole(make_host: Callable[..., Host]) -> None:
+    reader = Reader()
+    make_host(embedder=reader).search.search(ACTOR, "me", "Who may not eat gluten?")
+    assert reader.texts == ["Who may not eat gluten?"]
