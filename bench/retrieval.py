@@ -4,6 +4,8 @@
     python -m bench.retrieval --data FOLDER              # and files that you have: locomo*.json, conflicts*.json,
                                                          # personamem*.json
     python -m bench.retrieval --held-out                 # the questions that nothing was tuned with
+    python -m bench.retrieval --every --only unseen      # all questions of the corpora that nothing is fitted on
+    python -m bench.retrieval --system all               # one system only
     python -m bench.retrieval --ablate                   # also without each signal
     python -m bench.retrieval --only few                 # memories of one to twenty notes
 
@@ -15,7 +17,7 @@ fact first), `telling` (words of the right option among ten hits), `packed` (the
 the tokens of ten hits. `users` has the messages of users only, `chats` also the assistant's answers, and `... hidden` is
 a corpus of ours among three of these chats. `few` has small memories, dealt out of the corpora of short notes: the share
 of questions answered (the right note is a hit that is not weak), and of those without an answer that get none, by the
-number of notes in a memory.
+number of notes in a memory. `together` pools the questions of all corpora of short notes that were asked.
 
 LoCoMo (Maharana et al., ACL 2024) is licensed CC BY-NC 4.0 and is not part of this project: measure with it if your use
 allows, and do not ship it.
@@ -48,6 +50,7 @@ LIMIT = 10
 SIGNALS: dict[str, dict[str, float | bool]] = {
     "context": {"previous": 0.0, "following": 0.0, "before_previous": 0.0, "after_following": 0.0, "itself": 0.0},
     "time": {"time": 0.0, "dated": 0.0},
+    "kind": {"kind": 0.0},
     "currency": {"currency": False},
     "words": {"words": 0.0},
     "meaning": {"meaning": 0.0},
@@ -137,12 +140,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="a folder with files that you have")
     parser.add_argument("--held-out", action="store_true", help="the questions that nothing was tuned with")
+    parser.add_argument("--every", action="store_true", help="all questions, held out or not")
     parser.add_argument("--embedder", default="static", help="static, minilm or multilingual")
-    parser.add_argument("--only", default="", help="corpora whose names begin so, with commas")
+    parser.add_argument("--only", default="", help="corpora whose names begin so, with commas; unseen: unfitted ones")
+    parser.add_argument("--system", default="", help="these systems, with commas, instead of all")
     parser.add_argument("--ablate", action="store_true", help="also without each signal")
     options = parser.parse_args()
+    options.only = options.only.replace("unseen", ",".join(corpora.JUDGES))
     systems = ["BM25", "BM25 passages", "words", "meaning", "all"]
     systems += [f"without {name}" for name in SIGNALS] if options.ablate else []
+    systems = [system for system in systems if not options.system or system in options.system.split(",")]
+    pooled: dict[str, dict[str, list[float]]] = {system: {} for system in systems}
     with (
         tempfile.TemporaryDirectory() as folder,
         reverie.open(folder, embedder=build_embedder(options.embedder)) as memory,
@@ -160,14 +168,19 @@ def main() -> None:
                 for signal, off in SIGNALS.items() if options.ablate else ():
                     ways[f"without {signal}"] = product(memory, ref, "hybrid", replace(WEIGHTS, **off))  # type: ignore[arg-type]
                 for asked in one.asks:
-                    if asked.held_out == options.held_out or not any(a.held_out for a in one.asks):
+                    if options.every or asked.held_out == options.held_out or not any(a.held_out for a in one.asks):
                         for system in systems:
                             for figure, value in judge(asked, ways[system](asked.text)):
                                 values[system].setdefault(figure, []).append(float(value))
-                        if asked.telling:
+                        if asked.telling and "all" in systems:
                             text = memory.ref(ref).context(asked.text, budget=2000).text
                             values["all"].setdefault("packed", []).append(corpora.told(asked, text))
+            for system, found in values.items() if "first" in values[systems[0]] else ():
+                for figure, own in found.items():
+                    pooled[system].setdefault(figure, []).extend(own)
             report(name, values)
+        if pooled[systems[0]]:
+            report("together", pooled)
         if "few".startswith(tuple(options.only.split(","))):
             few(memory, options.held_out)
 
@@ -192,7 +205,7 @@ def few(memory: reverie.Memory, held_out: bool) -> None:
 
 
 def report(name: str, values: dict[str, dict[str, list[float]]]) -> None:
-    packed = values["all"].pop("packed", [])
+    packed = values.get("all", {}).pop("packed", [])
     figures = [figure for figure in next(iter(values.values())) if figure != "tokens"]
     print(f"{name:16}" + "".join(f"{figure:>10}" for figure in [*figures, "tokens"]))
     for system, found in values.items():

@@ -147,6 +147,7 @@ def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequ
         "alike": _alike(candidate.alike, len(matched), asked),
         "context": "what was said just before or after it matches the question",
         "time": "from or about the time that the question names",
+        "kind": "has the kind of answer that the question asks for: a figure, a time or a person",
         "currency": "put before an older hit about the same matter",
     }
     order = sorted((name for name in said if signals.get(name, 0.0) > 0), key=lambda name: -signals[name])

@@ -9,6 +9,7 @@ passage is the sum of a few signals, all reported, so that a ranking can be expl
 - `context`   in a conversation: a share of the words and meaning of the two entries before and after, since a short
               turn is often understood only with its neighbours. A long passage is its own context;
 - `time`      the question names a time, and the entry was made then or mentions it;
+- `kind`      the question asks for a figure, a time or a person, and the passage has one (`kinds.py`);
 - `currency`  what a newer passage gains over an older one that says something else about the same matter.
 
 Nothing here depends on the order of the candidates; equal scores are ordered newest first.
@@ -28,8 +29,9 @@ from reverie.search.analysis import Word
 from reverie.search.confidence import confidence, evidence
 from reverie.search.currency import overtake
 from reverie.search.dates import Period, mentions
+from reverie.search.kinds import kinds
 
-SIGNALS = ("words", "meaning", "alike", "context", "time", "currency")
+SIGNALS = ("words", "meaning", "alike", "context", "time", "kind", "currency")
 """The names in `Ranked.signals`, in order."""
 
 SESSION_GAP_MS = 30 * 60_000
@@ -59,12 +61,16 @@ class Weights:
     time: float = 0.35
     dated: float = 0.7
     """In addition to `time`, for a question that names nothing but a time; in proportion for others."""
+    kind: float = 0.3
+    """For each kind of answer that is asked for."""
     currency: bool = True
 
 
 WEIGHTS = Weights()
 _SHORT, _LONG = 480, 960
 """Characters of two neighbours together up to which one is context of the other, and from which it is not."""
+_FITTING = 20
+"""So many of the best are looked at for the kind of answer that is asked for."""
 _AT_ONCE = 16
 """Candidates whose evidence is worked out together: a little more than are mostly asked for."""
 _ASKS = re.compile("[?？؟]")
@@ -170,11 +176,18 @@ def ranked(
     context, raised = _context(chosen, _summed(words, meaning, alike), neighbours, weights)
     words, meaning, alike = ([v * more for v, more in zip(one, raised, strict=True)] for one in (words, meaning, alike))
     time = _timely(question, chosen, weights)
-    columns = (words, meaning, alike, context, time)
-    scores = [round(score, 6) for score in _summed(*columns)]
+    kind = [0.0] * len(chosen)
+    columns = (words, meaning, alike, context, time, kind)
+    scores = [round(score, 6) for score in _summed(words, meaning, alike, context, time)]
     newest = [(-one.created_at, -one.position, one.number) for one in chosen]
     by_age = sorted(range(len(chosen)), key=newest.__getitem__)
     order = sorted(by_age, key=scores.__getitem__, reverse=True)
+    if weights.kind:
+        best = order[:_FITTING]
+        for at, fitting in zip(best, kinds(question.text, [chosen[at].content for at in best]), strict=True):
+            kind[at] = weights.kind * fitting
+            scores[at] = round(scores[at] + kind[at], 6)
+        order = sorted(by_age, key=scores.__getitem__, reverse=True)
     gains: dict[int, float] = {}
     older: dict[int, int] = {}
     if weights.currency:
