@@ -272,11 +272,11 @@ CONSOLE = Path(inspect.getsourcefile(access) or "").parent
 
 
 def fields_of(module: Path) -> dict[str, set[str]]:
-    """The names that a module of the console asks a request for: of the address (`text`), of a form (`sent`)."""
-    asked: dict[str, set[str]] = {"text": set(), "sent": set()}
+    """The names that a module of the console asks a request for: of the address (`text`), of a form (`form`)."""
+    asked: dict[str, set[str]] = {"text": set(), "form": set()}
     for node in ast.walk(ast.parse(module.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-            kind = {"text": "text", "number": "text", "sent": "sent", "all_sent": "sent"}.get(node.func.attr)
+            kind = {"text": "text", "number": "text", "form_field": "form", "form_fields": "form"}.get(node.func.attr)
             first = node.args[0]
             if kind and isinstance(first, ast.Constant) and isinstance(first.value, str):
                 asked[kind].add(first.value)
@@ -306,7 +306,7 @@ def walk_console(walk: Walk, host: Any, actor: Actor) -> set[str]:
             for value in walk.values(f"console {page.path} query {name}"):
                 visit(page.path, "GET", plain, params={name: value})
         for do, change in page.do.items():
-            asked = fields_of(Path(inspect.getsourcefile(inspect.unwrap(change)) or ""))["sent"]
+            asked = fields_of(Path(inspect.getsourcefile(inspect.unwrap(change)) or ""))["form"]
             form = {name: FORM.get(name, PLAIN.get(name, "word")) for name in sorted(asked)}
             form |= {"do": do, "token": form_token(session)}
             for name in form.keys() - {"do", "token"}:
