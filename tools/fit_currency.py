@@ -30,7 +30,7 @@ from reverie.search.currency import COMPARED, LONGEST, WEIGHTS, pairs
 from reverie.search.rank import WEIGHTS as SIGNALS
 from reverie.search.rank import rank
 
-LENIENT = 1.0
+LENIENT = 0.9
 """By so much the sum may stay below even odds."""
 OTHERS = 0.1
 """Weight of a pair that has nothing to do with the answer."""

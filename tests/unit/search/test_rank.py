@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from reverie.search.analysis import Word
 from reverie.search.analysis import question as words_of
-from reverie.search.currency import changes
 from reverie.search.dates import periods
 from reverie.search.rank import SESSION_GAP_MS, SIGNALS, WEIGHTS, Candidate, Question, rank, worth_widening
 
@@ -147,24 +146,6 @@ def test_a_later_line_of_a_dream_that_says_what_changed_comes_first():
     ranked = rank(ask("When is the guitar lesson?"), lines, neighbours={})
     assert [one.key for one in ranked][:2] == [(1, 1), (1, 0)]
     assert ranked[1].older == "e1"
-
-
-def test_a_mark_of_change_counts_in_the_sentence_that_is_about_the_matter():
-    """A line of a dream joins statements: the pigeon that is back says nothing about the launch."""
-    answer, later = "Coffee is ready. The launch moves to 13 October", "The review of the launch is on 10 October"
-    question = "When does the launch take place?"
-    lines = [
-        make_candidate("e1", content=answer, number=0, lexical=2.1, dense=0.4),
-        make_candidate("e1", content=f"{later}. Haha, the pigeon is back on the balcony", number=1, lexical=2.0),
-    ]
-    assert {one.older for one in rank(ask(question), lines, neighbours={})} == {None}
-    moved = replace(lines[1], content="The launch is back on 10 October. Haha, a pigeon")
-    assert [one.older for one in rank(ask(question), [lines[0], moved], neighbours={})] == [None, "e1"]
-
-
-@pytest.mark.parametrize(("text", "says"), [("covers up to 3 hours", False), ("the fee goes up to 3", True)])
-def test_a_limit_is_no_change(text, says):
-    assert changes(text, ("english", True)) is says
 
 
 def test_a_newer_statement_does_not_bury_a_clearly_better_old_one():
