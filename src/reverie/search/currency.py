@@ -3,10 +3,10 @@
 Two of the best passages may be about the same matter when the same author wrote both, neither is about someone else,
 and they share words. Outside a conversation the authors may differ, unless one of them speaks of himself. The newer one
 must say that something changed ("no longer", "instead", "moved to"), or have every word of the question that the older
-one has. Then five things are added up: how near the two scores are, whether the newer one speaks of a change, how much
-they share, whether the older one is the statement it shares most with, and whether both give figures or neither does. A
-word that many of the best have counts less: that two notes name the same person makes them no statements about the same
-matter. The weights are those that `tools/fit_currency.py` prints.
+one has. Then four things are added up: whether the newer one speaks of a change, how much they share, whether the older
+one is the statement it shares most with, and the share of the question that both have. A word that many of the best
+have counts less: that two notes name the same person makes them no statements about the same matter. The weights are
+those that `tools/fit_currency.py` prints.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ from reverie.search.languages import ENGLISH
 
 COMPARED = 10
 """So many of the best are compared with each other."""
-WEIGHTS = {"near": 0.8, "changes": 1.4, "shared": 4.5, "partner": 2.2, "figures": 1.6}
-ENOUGH = 6.2
+WEIGHTS = {"changes": 1.9, "shared": 4.0, "partner": 2.1, "asked": 2.8}
+ENOUGH = 6.1
 """The sum from which a newer passage overtakes."""
+_CLOSE, _CLOSE_IN_DREAM = 1 / 3, 1 / 2
+"""The share of an older passage's score that a newer one needs, so that no clearly better answer is buried. The lines of
+one dream need more: a dream has ordered its statements already."""
 _SHORT = 300
 """Characters up to which a passage is a statement; in a longer one something or other always changes."""
 LONGEST = 480
@@ -90,7 +93,6 @@ _TELLING = frozenset(
     )
 )
 """One word of each of `_ENGLISH`: a text without any of them needs no closer look."""
-_FIGURE = re.compile(r"\d")
 _CHANGE_TERMS = frozenset(
     terms(
         "now new longer anymore more instead moved switched changed stopped dropped left replaced gone used put taken"
@@ -135,8 +137,9 @@ def overtake(
     best.sort(key=lambda at: (candidates[at].created_at, candidates[at].position, candidates[at].number))
     now = {at: scores[at] for at in best}
     older: dict[int, int] = {}
-    for old, new, features in pairs(asked, candidates, scores, best, spoken=spoken, least=ENOUGH):
-        if weighed(features) > ENOUGH:
+    for old, new, features in pairs(asked, candidates, best, spoken=spoken, least=ENOUGH):
+        close = _CLOSE_IN_DREAM if candidates[new].position == candidates[old].position else _CLOSE
+        if weighed(features) > ENOUGH and scores[new] >= close * scores[old]:
             now[new] = max(now[new], now[old] + _FIRST)
             older[old] = new
     return {at: round(now[at] - scores[at], 6) for at in best if now[at] > scores[at]}, older
@@ -150,7 +153,6 @@ def weighed(features: Mapping[str, float]) -> float:
 def pairs(
     asked: Sequence[Word],
     candidates: Sequence[Dated],
-    scores: Sequence[float],
     best: Sequence[int],
     *,
     spoken: bool = False,
@@ -184,11 +186,10 @@ def pairs(
         if not value or one.terms == other.terms:  # about something else, or said again
             continue
         features = {
-            "near": min(scores[old], scores[new]) / (max(scores[old], scores[new]) or 1.0),
             "changes": 1.0,
             "shared": value / min(whole[old], whole[new]),
             "partner": value / most[new],
-            "figures": float(one.figures == other.figures),
+            "asked": min(one.share, other.share),
         }
         if weighed(features) <= least:
             continue
@@ -199,7 +200,7 @@ def pairs(
 
 
 class _Said:
-    """The terms of a passage, how exactly it has each word of the question, its figures, whether something changed."""
+    """The terms of a passage, how exactly it has each word of the question, whether something changed."""
 
     def __init__(self, text: str, own: frozenset[str], asked: Sequence[Word], guessed: tuple[str, bool]) -> None:
         """`own`: its terms; `guessed`: its language, and whether it shows that."""
@@ -207,7 +208,6 @@ class _Said:
         self._question = asked
         self._guessed = guessed
         self.terms = own
-        self.figures = _FIGURE.search(text) is not None
 
     @cached_property
     def asked(self) -> Mapping[int, float]:
@@ -217,6 +217,12 @@ class _Said:
             for place, word in enumerate(self._question)
             if (exact := max([weight for term, weight in word.terms if term in self.terms], default=0.0))
         }
+
+    @cached_property
+    def share(self) -> float:
+        """The share of the question that it has, from 0 to 1."""
+        whole = fsum([word.weight for word in self._question])
+        return fsum([self._question[place].weight * exact for place, exact in self.asked.items()]) / (whole or 1.0)
 
     @cached_property
     def changes(self) -> bool:

@@ -148,6 +148,16 @@ def test_a_later_line_of_a_dream_that_says_what_changed_comes_first():
     assert ranked[1].older == "e1"
 
 
+def test_a_line_of_a_dream_stays_before_a_later_one_that_has_less_than_half_of_its_score():
+    """The pull request is fixed and frees boats; how many boats the free plan allows is another matter."""
+    plan = make_candidate("e1", content="The free plan allows 5 boats per club", number=0, lexical=4.0, dense=0.7)
+    fixed = make_candidate(
+        "e1", content="Bug 131 is fixed: cancelling frees the boat of a club", number=1, lexical=1.0, cover=0.4
+    )
+    (first, second) = rank(ask("how many boats does the free plan allow"), [plan, fixed], neighbours={})
+    assert (first.key, first.older, second.older) == (plan.key, None, None)
+
+
 def test_a_newer_statement_does_not_bury_a_clearly_better_old_one():
     candidates = [
         said("e1", "Anna Bell lives in Leeds, 5 Orchard Row", 0, 4.0),
