@@ -29,8 +29,8 @@ WEIGHTS = {"changes": 1.9, "shared": 4.0, "partner": 2.1, "asked": 2.8}
 ENOUGH = 6.1
 """The sum from which a newer passage overtakes."""
 _CLOSE, _CLOSE_IN_DREAM = 1 / 3, 1 / 2
-"""The share of an older passage's score that a newer one needs, so that no clearly better answer is buried. The lines of
-one dream need more: a dream has ordered its statements already."""
+"""The share of an older passage's score that a newer one needs, so that no clearly better answer is buried. The lines
+of one dream need more: a dream has ordered its statements already."""
 _SHORT = 300
 """Characters up to which a passage is a statement; in a longer one something or other always changes."""
 LONGEST = 480
