@@ -10,6 +10,8 @@ from reverie.core.event import keyed_hash
 
 SUBJECT_TAG = "subject:"
 """Prefix of a tag that names a subject. An entry has one field `subject` and any number of such tags."""
+MARKS = ("~", "compacted-from:", "archive:", SUBJECT_TAG)
+"""Prefixes of tags that programs and dreams put on entries: names and checksums without meaning in words."""
 KEY_BYTES = 16
 """Length of an index key."""
 _APART = re.compile(r"[\W_]+")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reverie.core.subject import SUBJECT_TAG
+from reverie.core.subject import MARKS
 from reverie.search.languages import FUNCTION_WORDS, detect, fold
 
-_MARKS = ("~", "compacted-from:", "archive:", SUBJECT_TAG)
-"""Prefixes of tags that programs and dreams put on entries: names and checksums without meaning in words."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -26,7 +24,7 @@ def searchable(
     The time is not written into it: a time in a question is matched against `created_at` itself (`when.py`). Tags of
     programs (`~`) and of dreams are marks: entries are filtered by them, and not found by their words.
     """
-    marks = (tag for tag in tags if not tag.startswith(_MARKS))
+    marks = (tag for tag in tags if not tag.startswith(MARKS))
     labels = [label for label in (subject, *marks) if label and label not in content]
     said = f"{speaker}: {content}" if speaker else content
     return f"{said} ({', '.join(labels)})" if labels else said

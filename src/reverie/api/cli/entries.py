@@ -148,7 +148,7 @@ def list_entries(
         return
     if found:
         note(f"{many(len(found), 'entry', 'entries')} of the memory {ref}, tenant {opened.actor.tenant}, newest first")
-    print_entries(found)
+    print_entries(found, ref)
     if cursor is not None:
         note(f"There is more: add --all, or --cursor '{cursor}'")
 
@@ -207,12 +207,14 @@ def stats(at: At = HERE) -> None:
 
 
 def _visible_tags(tags: Sequence[str]) -> list[str]:
-    """The tags that people gave; those of programs begin with `~`. `--json` has them all."""
-    return [tag for tag in tags if not tag.startswith("~")]
+    """The tags that people gave, without those of programs and dreams. `--json` has them all."""
+    from reverie.core.subject import MARKS
+
+    return [tag for tag in tags if not tag.startswith(MARKS)]
 
 
-def print_entries(entries: Sequence[Entry]) -> None:
-    """A table of entries."""
+def print_entries(entries: Sequence[Entry], ref: str) -> None:
+    """A table of entries of one memory."""
     from reverie.core.clock import to_iso
 
     short = shorten_ids([entry.id for entry in entries])
@@ -226,5 +228,9 @@ def print_entries(entries: Sequence[Entry]) -> None:
         for entry in entries
     ]
     print_table(
-        ["id", "created", "tags", "content"], rows, stretch="content", keep=("created",), empty="No entries here."
+        ["id", "created", "tags", "content"],
+        rows,
+        stretch="content",
+        keep=("created",),
+        empty=f"No entries found in the memory {ref}. The memories that have some: reverie refs",
     )

@@ -103,7 +103,8 @@ def _dispatch(arguments: list[str]) -> int:
     if words[0].startswith("-"):
         raise UsageError(f"{words[0]} comes after a command: {path} COMMAND {words[0]}", path)
     if words[0] not in found.functions:
-        raise UsageError(f"There is no command {path} {words[0]}{near(words[0], found.functions)}", path)
+        elsewhere = f". Did you mean reverie {words[0]}?" if words[0] in COMMANDS else ""
+        raise UsageError(f"There is no command {path} {words[0]}{elsewhere or near(words[0], found.functions)}", path)
     command_of(f"{path} {words[0]}", found.functions[words[0]]).run(words[1:])
     return 0
 

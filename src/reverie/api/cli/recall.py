@@ -81,7 +81,11 @@ def search(
     short = shorten_ids([hit.entry.id for hit in found.hits])
     rows = [(at, _sure(hit), short[hit.entry.id], neutral(hit.text)) for at, hit in enumerate(found.hits, 1)]
     print_table(
-        ["#", "confidence", "id", "content"], rows, stretch="content", keep=("id", "confidence"), empty="Nothing found."
+        ["#", "confidence", "id", "content"],
+        rows,
+        stretch="content",
+        keep=("id", "confidence"),
+        empty=f"Nothing found in the memory {ref}. The memories that have entries: reverie refs",
     )
     if found.hits and all(hit.weak for hit in found.hits):
         note(f"Nothing in the memory {ref} answers this well; these are the closest entries.")

@@ -161,7 +161,7 @@ class At(Options):
                 if ref is None:
                     raise
                 opened.check_ref(ref)
-                where = f"in the memory {ref}. `reverie list` shows what it has, `reverie refs` the other memories."
+                where = f"in the memory {ref}. `reverie list --ref {ref}` shows what it has, `reverie refs` the others."
                 raise NotFound(fault.message.replace("in this memory.", where), code=fault.reason) from None
 
     def _open(self, *, create: bool, text: bool) -> AbstractContextManager[CommandSession]:

@@ -31,6 +31,19 @@ def test_an_option_is_compared_by_its_word_and_comes_after_the_command(cli: Cli)
     cli("entry", "--json").failed("--json comes after a command: reverie entry COMMAND --json", code=2)
 
 
+def test_a_command_looked_for_in_a_group_is_named_where_it_is(cli: Cli) -> None:
+    cli("backup", "restore", "x.db").failed("Did you mean reverie restore?", code=2)
+
+
+def test_an_empty_memory_names_the_list_of_the_others(cli: Cli) -> None:
+    cli("put", "The boiler was serviced in May.", "--ref", "house")
+    for command in (["list"], ["search", "boiler"]):
+        said = cli(*command)
+        assert "in the memory default" in said.out + said.err
+        assert "reverie refs" in said.out + said.err
+    cli("get", "01M7P0ZKPGEG1VBV3VC2AEYVC9", "--ref", "house").failed("reverie list --ref house")
+
+
 @pytest.mark.parametrize("command", ["keys list", "doctor", "tenants", "backup create x.db", "settings"])
 def test_a_command_that_needs_the_data_says_where_it_runs(cli: Cli, command: str) -> None:
     cli(*command.split(), "--url", "http://127.0.0.1:1").failed("run it on the host's machine", code=2)
