@@ -253,11 +253,13 @@ def once(items: Iterable[Candidate], into: Into) -> list[Candidate]:
     return sorted(out, key=lambda c: c.place)
 
 
-_LABEL = re.compile(r"(?:\w+ )?\w*[^\W\d_] #?(\d+)\b(?! (?!(?:is|was|has)\b)(?:per|[a-z]+s)\b)")
+_PLURAL = r"(?!(?:is|was|has)\b)[a-z]+s\b(?! \d)"
+"""Things that a number counts: `5 boats`, and not the verb of `room 5 costs 80 euros`."""
+_LABEL = re.compile(rf"(?:\w+ )?\w*[^\W\d_] #?(\d+)\b(?! (?:per\b|{_PLURAL}))")
 """A thing with a number for a name at the head of a statement: `Ticket 4711 was closed`."""
 
 
-_NAMED = re.compile(r"\b([a-z][\w-]*[^\W\ds_]) #?(\d+)\b(?! ?(?:[a-z]+s\b|per\b|[%:/.,]\d))")
+_NAMED = re.compile(rf"\b([a-z][\w-]*[^\W\ds_]) #?(\d+)\b(?! ?(?:{_PLURAL}|per\b|[%:/.,]\d))")
 """A thing with a number for a name anywhere: `Never switch off lamp 4`."""
 _STATES = re.compile(r"\b(?:is|are|was|were|be|been)\b")
 """Verbs that are followed by a value: `the meeting is in room 12`."""

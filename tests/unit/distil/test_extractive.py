@@ -155,6 +155,10 @@ def test_headings_do_not_make_a_text_longer_than_its_sources() -> None:
 def test_things_told_apart_by_a_number_are_not_one_that_changed() -> None:
     rules = make(*(f"Never switch off lamp {n} without asking Ines first." for n in range(8)))
     assert "earlier" not in text_of(rules)
+    berths = make(*(f"Lena: berth {n} has {n + 2} rings and costs {n + 30} euros." for n in range(8)))
+    assert "earlier" not in text_of(berths)
+    rooms = make(*(f"The room {n} costs {n + 30} euros." for n in range(8)))
+    assert "earlier" not in text_of(rooms)
 
 
 def test_routine_reports_leave_before_facts() -> None:
