@@ -123,3 +123,8 @@ def mod97(text: str) -> bool:
     if not iban.isalnum() or not iban.isascii():
         return False
     return int("".join(str(int(c, 36)) for c in iban[4:] + iban[:4])) % 97 == 1
+
+
+def is_plain_word(value: bytes) -> bool:
+    """A short word in lower case, which only a quoted literal can make a secret of."""
+    return len(value) < 20 and value.isalpha() and value.islower()

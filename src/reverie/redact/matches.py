@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from reverie.redact import markers
+from reverie.redact.entropy import is_plain_word
 from reverie.redact.escapes import before_escape
 from reverie.redact.meter import FIND, WORD, Meter
-from reverie.redact.rules.names import is_plain_word
 from reverie.redact.spans import OVERLAP, Range
 
 if TYPE_CHECKING:

@@ -83,11 +83,6 @@ def name_start(data: bytes, position: int) -> int:
     return position - len(head) + len(head.rstrip(_NAME_BYTES))
 
 
-def is_plain_word(value: bytes) -> bool:
-    """A short word in lower case, which only a quoted literal can make a secret of."""
-    return len(value) < 20 and value.isalpha() and value.islower()
-
-
 def key_words(key: str) -> list[str]:
     """The words a name is made of."""
     return [word for word in _KEY_WORDS.findall(key) if word]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from reverie.redact.entropy import is_plain_word
 from reverie.redact.lazy import lazy
 from reverie.redact.rules.names import (
     KEY_HINT,
@@ -14,7 +15,6 @@ from reverie.redact.rules.names import (
     KEY_WORD,
     PASSWORD,
     PASSWORD_HINT,
-    is_plain_word,
     key_strength,
     name_start,
 )

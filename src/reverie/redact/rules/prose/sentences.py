@@ -7,9 +7,9 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from reverie.redact.entropy import word_share
+from reverie.redact.entropy import is_plain_word, word_share
 from reverie.redact.lazy import lazy
-from reverie.redact.rules.names import NOT_SECRET_KEYS, PASSWORD, TOLD, TOLD_HINT, is_plain_word
+from reverie.redact.rules.names import NOT_SECRET_KEYS, PASSWORD, TOLD, TOLD_HINT
 from reverie.redact.rules.plausible import (
     is_code,
     is_location,
