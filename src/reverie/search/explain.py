@@ -154,7 +154,8 @@ def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequ
     found = [said[name] for name in order if said[name]]
     if ranked.older is not None:
         found.append(f"older: {ranked.older} is newer and about the same matter")
-    sure = f"of hits with as much evidence, {round(100 * ranked.confidence)} in 100 are right"
+    right = min(round(100 * ranked.confidence), 99)  # a measured share of all is no certainty
+    sure = f"of hits with as much evidence, {right} in 100 are right"
     found.append(f"weak: {sure}" if ranked.confidence < WEAK else sure)
     return found
 
