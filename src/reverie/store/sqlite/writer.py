@@ -159,7 +159,8 @@ class Writer:
 
         `scope` None: the body gets a ControlPart with the bare connection, for work above tenants.
         """
-        if threading.get_ident() == self._inside:
+        # An interrupted write may leave its mark behind, but never the lock: only both together are a write.
+        if threading.get_ident() == self._inside and self._turn.locked():
             raise RuntimeError("a write inside a write would wait for itself for ever")
         job = _Job(scope, body)
         if not getattr(body, "waits", True):
