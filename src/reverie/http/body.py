@@ -53,8 +53,14 @@ class BodyLimit:
 
 
 def length_of(scope: Scope) -> int | None:
-    """The length of the body as the caller says, -1 when that is not a number; None when the caller does not say."""
+    """The length of the body as the caller says, -1 when that is not a number; None when the caller does not say.
+
+    A length beside chunks says nothing: some servers read the chunks to their end.
+    """
+    length = None
     for name, value in scope["headers"]:
+        if name == b"transfer-encoding":
+            return None
         if name == b"content-length":
-            return int(value) if value.isdigit() and len(value) < 19 else -1
-    return None
+            length = int(value) if value.isdigit() and len(value) < 19 else -1
+    return length

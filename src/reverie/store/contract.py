@@ -319,9 +319,7 @@ class WriteTx(ReadTx, Protocol):
 class ControlTx(Protocol):
     """Data outside of tenants: the list of tenants and their keys."""
 
-    @property
-    def now(self) -> int:
-        """The time."""
+    now: int
 
     def tenants(self) -> list[str]:
         """Every tenant, by name."""

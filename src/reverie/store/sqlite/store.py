@@ -253,10 +253,10 @@ class SqliteStore:
 
     def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
         if not write:
-            return self._reading(lambda db: body(SqliteControlTx(db, self._clock)))
+            return self._reading(lambda db: body(SqliteControlTx(db, self._clock.now())))
 
         def run(part: ControlPart) -> T:
-            tx = SqliteControlTx(part.db, self._clock)
+            tx = SqliteControlTx(part.db, self._clock.now())
             result = body(tx)
             part.frees = tx.revoked
             return result
@@ -402,15 +402,11 @@ class SqliteStore:
 class SqliteControlTx:
     """Data outside of tenants."""
 
-    def __init__(self, db: apsw.Connection, clock: Clock) -> None:
+    def __init__(self, db: apsw.Connection, now: int) -> None:
         self._db = db
-        self._clock = clock
+        self.now = now
         self.revoked = False
         """Whether a key was revoked: that is done on a full disk too."""
-
-    @property
-    def now(self) -> int:
-        return self._clock.now()
 
     def tenants(self) -> list[str]:
         return [row[0] for row in self._db.execute(QUERIES["tenants"])]

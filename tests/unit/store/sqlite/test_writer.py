@@ -680,3 +680,24 @@ def test_a_long_log_and_a_slow_disk_are_left_to_a_thread(
     assert store.free
     monkeypatch.setattr(writer_module, "SLOW_SECONDS", 0.0)
     assert not store.free
+
+
+def test_an_interrupt_at_the_end_of_a_write_refuses_no_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteStore(tmp_path / "memory.db", clock=HandClock())
+    store.write(HERE, lambda tx: put(tx, make_entry(id="first")))
+    measured = iter([0.0])
+
+    def interrupted() -> float:
+        for value in measured:
+            return value
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writer_module.time, "perf_counter", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.write(HERE, lambda tx: put(tx, make_entry(id="second")))
+    store.write(HERE, lambda tx: put(tx, make_entry(id="third")))
+    assert store.read(HERE, lambda tx: tx.get("third")) is not None
+    store.close()
