@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -18,16 +20,30 @@ from tests.postgres import PostgresServer, shared_server
 from reverie.core.actor import Actor
 from reverie.core.entry import Entry
 from reverie.host import Host
-from reverie.redact import Redactor
+from reverie.providers.static import StaticEmbedder
+from reverie.redact import load_redactor
 from reverie.services import Services
 from reverie.store.conformance import HandClock, make_entry
 from reverie.store.contract import Store
 from reverie.store.postgres import PostgresStore
 from reverie.store.sqlite import SqliteStore
 
-REDACTOR = Redactor()
+REDACTOR = load_redactor()
+EMBEDDER = StaticEmbedder()
 # Every client reads the certificates of the machine, which takes 30 ms, and then speaks plain HTTP to a test.
 httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)
+
+# Temporary files are in memory where there is room for them: no test is about a disk, and a commit waits for it.
+_MEMORY = Path("/dev/shm")
+if "TMPDIR" not in os.environ and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 6 << 30:
+    os.environ["TMPDIR"], tempfile.tempdir = str(_MEMORY), None
+
+_LONG = (
+    "tests/fuzz/",
+    "tests/contract/doors/test_secret_fields.py",
+    "tests/acceptance/test_openwop_runs.py",
+    "tests/crash/test_chaos.py",
+)
 
 # `make test` tries the same examples every time, `make soak` new ones.
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -43,6 +59,12 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files with the longest tests come first: at the end they would keep one process busy and the others idle."""
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
 
 
 @pytest.fixture(name="make_entry")

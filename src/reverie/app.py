@@ -14,7 +14,7 @@ from reverie.core.pause import Pausing, unpaused
 from reverie.host import Host
 from reverie.privacy.ledger import FileLedger
 from reverie.providers.tokenizer import TokenCounter
-from reverie.redact import Redactor
+from reverie.redact import Redactor, load_redactor
 from reverie.services import FieldOptions, Services
 from reverie.settings import Settings
 from reverie.store.cipher import FileCipher
@@ -85,7 +85,7 @@ def build_redactor(own_rules: str) -> Redactor:
     A file of own rules is read and proved at once; `Invalid` says what is wrong with it.
     """
     if not own_rules:
-        return Redactor()
+        return load_redactor()
     from reverie.redact import RULES
     from reverie.redact.rules.loader import own
 

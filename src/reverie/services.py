@@ -10,7 +10,7 @@ from reverie.core.clock import SystemClock
 from reverie.core.ids import TimeIds
 from reverie.core.job import JobQueue
 from reverie.core.ports import Cipher, Clock, Embedder, ForgetLedger, Ids, TokenCounter
-from reverie.redact import Redactor
+from reverie.redact import Redactor, load_redactor
 
 if TYPE_CHECKING:
     from reverie.distil.request import Distiller
@@ -35,7 +35,7 @@ class Services:
     """The parts of one host."""
 
     store: Store
-    redactor: Redactor = field(default_factory=Redactor)
+    redactor: Redactor = field(default_factory=load_redactor)
     embedder: Embedder | None = None
     tokens: TokenCounter | None = None
     cipher: Cipher | None = None

@@ -20,7 +20,6 @@ from reverie.jobs import sweep, timetable
 from reverie.jobs.procrastinate import EngineQueue, EngineWorker
 from reverie.protocols.openwop import runs
 from reverie.providers.tokenizer import TokenCounter
-from reverie.redact import Redactor
 from reverie.services import Services
 from reverie.store.postgres import PostgresStore
 
@@ -37,7 +36,7 @@ def opened(url: str) -> Host:
         except ReverieError:
             time.sleep(0.2)
     queue = EngineQueue(url, per_tenant=2)
-    return Host(Services(store=store, redactor=Redactor(), tokens=TokenCounter("o200k_base"), jobs=queue))
+    return Host(Services(store=store, tokens=TokenCounter("o200k_base"), jobs=queue))
 
 
 def write(url: str, tenant: str, name: str, file: Path) -> None:

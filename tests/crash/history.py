@@ -6,7 +6,8 @@ first, whichever host answered. The rules are checked afterwards, from the notes
 * what was acknowledged is read by everyone from then on, exactly once, by id, in lists, by search and in exports;
 * positions of the log rise with real time, have no gaps, and a read as of a position shows what was written at it;
 * a change with `If-Match` happens only to the version it names, and each version is replaced once;
-* after a certificate no word of the subject that was stored before is in any answer, and none comes back.
+* after a certificate no word of the subject that was stored before is in any answer, and none comes back;
+* in the memory that is dreamt over, an entry is readable or the source of one readable dream, and its words are kept.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import random
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -88,6 +89,11 @@ class History:
     def now(self) -> int:
         """A tick: it comes after every tick before it."""
         return next(self._clock)
+
+    def forgotten(self) -> set[str]:
+        """Words that were stored before their subject was forgotten."""
+        spans = ((put, self.forgets.get(put.subject)) for put in self.puts.values())
+        return {put.token for put, span in spans if span is not None and span.ended and put.ended < span.began}
 
     # the rules
 
@@ -186,7 +192,9 @@ class Caller:
             (self.follow, 3),
             (self.past, 2),
             (self.delete, 1),
-            (self.dream, 1),
+            (self.dream, 2),
+            (self.undo, 1),
+            (self.consolidate, 1),
             (self.forget, 2),
             (self.export, 1),
         )
@@ -226,6 +234,19 @@ class Caller:
     def dream(self) -> None:
         answer = self.client.send("POST", f"memory/{DIARY}/dreams", json={"fit": True})
         assert answer.status_code in (200, 201, 204, 409, 422), answer.text
+
+    def undo(self) -> None:
+        """Take back one of the last dreams; another caller may have done so, or dreamt over it."""
+        answer = self.client.send("GET", f"memory/{DIARY}/dreams", params={"limit": 5})
+        assert answer.status_code == 200, answer.text
+        done = [dream["id"] for dream in answer.json()["dreams"] if dream["state"] == "done"]
+        if done:
+            answer = self.client.send("POST", f"memory/{DIARY}/dreams/{self.chance.choice(done)}/undo")
+            assert answer.status_code in (200, 404, 409), answer.text
+
+    def consolidate(self) -> None:
+        answer = self.client.send("POST", f"memory/{DIARY}/consolidate")
+        assert answer.status_code in (200, 409), answer.text
 
     def forget(self) -> None:
         """Forget a subject that nobody stores about any more; words stored meanwhile may stay."""
@@ -297,13 +318,15 @@ class Caller:
         self._read("as_of", texts, began, wanted=put.token, as_of=put.seq)
 
     def _pages(self, ref: str, **asked: Any) -> Iterator[str]:
+        return (entry["content"] for entry in self._entries(ref, **asked))
+
+    def _entries(self, ref: str, **asked: Any) -> Iterator[dict[str, Any]]:
         cursor: str | None = None
         while True:
             more = {"cursor": cursor} if cursor else {}
             answer = self.client.send("GET", f"memory/{ref}/entries", params={"limit": 200, **asked, **more})
             assert answer.status_code == 200, answer.text
-            for entry in answer.json()["entries"]:
-                yield entry["content"]
+            yield from answer.json()["entries"]
             cursor = answer.json()["cursor"]
             if cursor is None:
                 return
@@ -331,6 +354,30 @@ class Caller:
         answer = self.client.send("GET", "export", params={"events": "false"})
         assert answer.status_code == 200, answer.text
         self._read("export", [answer.text], began)
+
+    def check_dreams(self) -> None:
+        """While nobody writes: raise AssertionError for an entry that is in two places or in none."""
+        readable = {entry["id"]: entry for entry in self._entries(DIARY)}
+        places = Counter(readable.keys())
+        for entry in readable.values():
+            if entry["kind"] == "dream":
+                why = self.client.send("GET", f"memory/{DIARY}/entries/{entry['id']}/why").json()
+                assert why["sources"], f"dream {entry['id']} has no source"
+                places.update(source["id"] for source in why["sources"])
+        assert [place for place, times in places.items() if times > 1] == [], "an entry is in two places"
+        for put in self.history.puts.values():
+            if put.ref == DIARY and put.subject not in self.history.forgets:
+                answer = self.client.send("GET", f"memory/{DIARY}/entries/{put.id}", params={"cold": "true"})
+                assert answer.status_code == 200, f"{put.token} is lost: {answer.text}"
+                assert put.token in answer.json()["content"]
+                assert places[put.id] == 1 or self._merged(put, readable), (
+                    f"{put.token} is in no dream and not readable"
+                )
+
+    def _merged(self, put: Put, readable: Mapping[str, Any]) -> bool:
+        """Whether consolidation kept another entry in its place."""
+        answer = self.client.send("GET", f"memory/{DIARY}/entries/{put.id}/derived")
+        return not readable.keys().isdisjoint(answer.json()["derived"])
 
     def everything(self) -> None:
         """Look at all there is: every memory as a whole, every subject that was forgotten, the log, the export."""

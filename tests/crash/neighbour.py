@@ -10,10 +10,10 @@ from tests.stores import open_store
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
 from reverie.host import Host
-from reverie.redact import Redactor
+from reverie.redact import load_redactor
 from reverie.services import Services
 
-REDACTOR = Redactor()
+REDACTOR = load_redactor()
 
 
 def write_many(paths: list[str], name: str, start: float, count: int) -> None:

@@ -48,8 +48,12 @@ def play(hosts: list[Served], key: str, faults: list[Callable[[], None]]) -> His
             for one in running:
                 one.result(PATIENCE + STEPS)
     callers[0].everything()
-    verdict = first.send("GET", "audit/verify").json()
-    assert verdict["ok"], verdict
+    callers[0].check_dreams()
+    for host in hosts:
+        alone = Client([host], key, random.Random(SEED))
+        verdict = alone.send("GET", "audit/verify").json()
+        assert verdict["ok"], verdict
+        alone.close()
     certificates = first.send("GET", "events", params={"type": "memory.forgotten", "limit": 1000}).json()["events"]
     assert len(certificates) >= len(history.forgets)  # also of those that were cut off, carried out and repeated
     for caller in callers:
@@ -98,7 +102,10 @@ def test_two_hosts_on_a_database_with_kills_restarts_and_cut_connections(
         postgres.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
 
     try:
-        play(hosts, key, [cut, kill, cut, restart] * (8 if SOAK else 1))
+        history = play(hosts, key, [cut, kill, cut, restart] * (8 if SOAK else 1))
+        words = sorted(history.forgotten())
+        assert words
+        assert postgres.tables_with(words, str(name)) == []
         for host in hosts:
             host.stop()
     finally:

@@ -16,13 +16,13 @@ from reverie.core.entry import EntryState, Scope
 from reverie.core.errors import NotFound
 from reverie.core.query import Filter
 from reverie.host import Host
-from reverie.redact import Redactor
+from reverie.redact import load_redactor
 from reverie.services import Services
 from reverie.store.contract import ReadTx
 
 SOAK = os.environ.get("REVERIE_SOAK") == "1"
 KILLS = 1000 if SOAK else 8
-REDACTOR = Redactor()
+REDACTOR = load_redactor()
 
 
 def acknowledged(process: Child) -> tuple[dict[str, list[str]], set[str]]:

@@ -8,10 +8,10 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.redact import RULES, KnownSecrets, Redactor
+from reverie.redact import RULES, KnownSecrets, load_redactor
 from reverie.redact.rules.sample import fill
 
-REDACTOR = Redactor()
+REDACTOR = load_redactor()
 EXAMPLES = [fill(example) for rule in RULES for example in rule.examples if len(example) < 120]
 FRAGMENTS = [
     "[REDACTED:", "[REDACTED:a]", "[REDACTED:secret]", "<REDACTED:x>", "REDACTED", "]", "[", "<", ">", "{", "}", ":", "*",

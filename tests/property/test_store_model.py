@@ -10,7 +10,6 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -25,7 +24,6 @@ from reverie.core.entry import Draft, Entry, EntryState
 from reverie.core.errors import Conflict, Held, IdempotencyReused, NotFound, QuotaExceeded, ReverieError
 from reverie.core.query import Filter
 from reverie.host import Host
-from reverie.redact import Redactor
 from reverie.services import Services
 from reverie.store.conformance import HandClock
 
@@ -39,11 +37,6 @@ subjects = st.sampled_from([None, None, "zoe", "max"])
 contents = st.sampled_from(["kettle on the shelf", "shelf in the kitchen", "a blue door", "ünï – cödé 🙂", "x" * 300])
 lifetimes = st.sampled_from([None, None, None, 1, 5, 20])
 chances = st.integers(0, 2**32)
-
-
-@cache
-def redactor() -> Redactor:
-    return Redactor()
 
 
 @dataclass
@@ -107,7 +100,7 @@ class HostMachine(RuleBasedStateMachine):
 
     def open_host(self) -> None:
         store = open_store(self.path, clock=self.clock)
-        self.host = Host(Services(store=store, clock=self.clock, redactor=redactor()))
+        self.host = Host(Services(store=store, clock=self.clock))
 
     def teardown(self) -> None:
         if hasattr(self, "host"):

@@ -86,7 +86,10 @@ def describe(host: Host) -> dict[str, object]:
                 for e in host.reader.page(actor, "team/notes").items
             ],
             "as_of_4": [e.id for e in host.reader.page(actor, "team/notes", as_of=min(4, head.seq)).items],
-            "kettle": [h.entry.id for h in host.search.search(actor, "team/notes", "blue kettle", limit=1).hits],
+            "kettle": [
+                hit.entry.id
+                for hit in host.search.search(actor, "team/notes", "blue kettle", limit=1, mode="words").hits
+            ],
             "links": [[link.to_id, link.type, link.note] for link in host.reader.links(actor, "team/notes", "entry-0")],
             "cold": sorted(
                 [e.id, e.state.value, e.content]

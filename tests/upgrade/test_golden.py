@@ -41,6 +41,25 @@ def test_an_old_file_opens_whole(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_vectors_of_an_older_table_are_made_again(path: Path, tmp_path: Path) -> None:
+    """Until then the entries are found by words, and the answer says so."""
+    copy = tmp_path / path.name
+    shutil.copy(path, copy)
+    host = open_host(copy, HandClock(START + 60_000))
+    before = host.search.search(ADA, "team/notes", "blue kettle")
+    assert before.degraded == ("vectors_missing",)
+    assert host.embeddings.missing(ADA) > 0
+    host.embeddings.fill(ADA)
+    assert host.embeddings.missing(ADA) == 0
+    after = host.search.search(ADA, "team/notes", "blue kettle")
+    assert after.degraded == ()
+    assert after.hits[0].entry.id == before.hits[0].entry.id
+    assert after.hits[0].signals["meaning"] > 0
+    assert host.audit.verify(ADA).ok
+    host.close()
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_the_migrations_it_was_made_with_have_not_changed(path: Path, tmp_path: Path) -> None:
     """A migration that files out there have been through is never edited; a change is a new one."""
     copy = tmp_path / path.name

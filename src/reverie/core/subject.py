@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import chain
 
 from reverie.core.event import keyed_hash
 
@@ -15,16 +16,52 @@ MARKS = ("~", "compacted-from:", "archive:", SUBJECT_TAG)
 KEY_BYTES = 16
 """Length of an index key."""
 _APART = re.compile(r"[\W_]+")
+INVISIBLE = frozenset(
+    chain(
+        (0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
+        range(0x180B, 0x1810),
+        range(0x200B, 0x2010),
+        range(0x202A, 0x202F),
+        range(0x2060, 0x2070),
+        range(0xFE00, 0xFE10),
+        range(0xFFF0, 0xFFFC),
+        range(0xE0000, 0xE0200),
+    )
+)
+"""Characters a reader does not see: soft hyphen, joiners, direction marks, fillers, variation selectors, tags."""
+_UNSEEN = dict.fromkeys(INVISIBLE)
 
 
 def fold(text: str) -> str:
-    """Text without case, surrounding space and differences of Unicode composition: for comparing, never for storing."""
+    """Text without case, surrounding space, invisible characters and differences of Unicode form: for comparing,
+    never for storing. Text of invisible characters alone keeps them.
+    """
+    if text.isascii():
+        return text.lower().strip()
+    wide = unicodedata.normalize("NFKD", text).casefold()
+    plain = unicodedata.normalize("NFKC", wide).translate(_UNSEEN).casefold()
+    return unicodedata.normalize("NFKC", plain).strip() or _compose(text)
+
+
+def forms(text: str) -> tuple[str, ...]:
+    """The folded text, then the form that older releases compared, where that is another."""
+    return tuple(dict.fromkeys((fold(text), _compose(text))))
+
+
+def _compose(text: str) -> str:
+    if text.isascii():
+        return text.lower().strip()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()).strip()
 
 
 def subject_hash(log_key: bytes, subject: str) -> str:
     """Keyed hash of a folded subject: the only form in which the log, the ledger and reports know it."""
     return keyed_hash(log_key, fold(subject))
+
+
+def subject_hashes(log_key: bytes, subject: str) -> tuple[str, ...]:
+    """Every hash under which a subject is found: `subject_hash`, and that of older releases where it differs."""
+    return tuple(keyed_hash(log_key, form) for form in forms(subject))
 
 
 def named_subjects(subject: str | None, tags: Sequence[str]) -> list[str]:
@@ -41,7 +78,7 @@ def index_key(hashed: str) -> bytes:
 def index_keys(log_key: bytes, subject: str | None, tags: Sequence[str]) -> list[bytes]:
     """Index keys of an entry, each once."""
     named = named_subjects(subject, tags)
-    return sorted({index_key(subject_hash(log_key, name)) for name in named}) if named else []
+    return sorted({index_key(hashed) for name in named for hashed in subject_hashes(log_key, name)})
 
 
 def unnamed(subject: str | None, text: str) -> str | None:

@@ -17,7 +17,7 @@ from reverie.core.actor import Actor
 from reverie.core.dream import DreamReport, RedactionFailed, SourceTrace
 from reverie.core.entry import Draft, Entry, EntryState, Link
 from reverie.core.event import NewEvent
-from reverie.core.subject import SUBJECT_TAG, fold, named_subjects, subject_hash
+from reverie.core.subject import SUBJECT_TAG, fold, named_subjects, subject_hashes
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.gates import GateReport, verify
 from reverie.distil.leaks import clean
@@ -304,4 +304,4 @@ def _like(old: Entry, draft: Draft) -> Draft:
 def _other_subjects(entry: Entry, target: str, log_key: bytes) -> list[str]:
     """Tags for the subjects of an entry but the forgotten one."""
     named = {fold(name): name for name in named_subjects(entry.subject, entry.tags)}
-    return [SUBJECT_TAG + name for name in named.values() if subject_hash(log_key, name) != target]
+    return [SUBJECT_TAG + name for name in named.values() if target not in subject_hashes(log_key, name)]

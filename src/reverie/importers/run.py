@@ -26,7 +26,7 @@ from reverie.core.query import Filter
 from reverie.host import Host
 from reverie.importers import load
 from reverie.importers.record import Item, Record, Skipped, digest
-from reverie.redact import Redactor
+from reverie.redact import load_redactor
 
 Progress = Callable[[int, int], None]
 DEFAULT_REF = "default"
@@ -94,7 +94,8 @@ class Importer:
 
     def look(self, *, progress: Progress | None = None) -> SourceSummary:
         """Read the source to its end. Raises Invalid when it is damaged or foreign."""
-        redactor = Redactor()
+        # a remote host keeps its own rules to itself
+        redactor = self._host.parts.redactor if isinstance(self._host, Host) else load_redactor()
         findings: Counter[str] = Counter()
         skipped: Counter[str] = Counter()
         refs: Counter[str] = Counter()

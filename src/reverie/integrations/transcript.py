@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.canonical import canonical
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Filter
-from reverie.redact import Redactor
+from reverie.redact import load_redactor
 
 if TYPE_CHECKING:
     from reverie.core.entry import Entry
@@ -35,7 +34,8 @@ def drafts(document: Any, text: str, **fields: Any) -> list[dict[str, Any]]:
         whole = False
     if whole:
         return [{**first, "attributes": {**own, "document": document}}]
-    parts = list(_parts(json.dumps(_redactor().value(document)[0])))
+    # Redacted before it is cut: the store, which sees the parts, would miss a secret that spans two.
+    parts = list(_parts(json.dumps(load_redactor().value(document)[0])))
     made = [{**first, "attributes": {**own, "part": parts[0], "parts": len(parts)}}]
     for number, part in enumerate(parts[1:], start=1):
         draft = {"content": f"(part {number + 1} of {len(parts)})", "pinned": True, "kind": fields.get("kind", "note")}
@@ -44,12 +44,6 @@ def drafts(document: Any, text: str, **fields: Any) -> list[dict[str, Any]]:
             draft["id"] = part_id(fields["id"], number)
         made.append(draft)
     return made
-
-
-@cache
-def _redactor() -> Redactor:
-    """Redact a document before it is cut: the store, which sees the parts, would miss a secret that spans two."""
-    return Redactor()
 
 
 def _parts(whole: str) -> Iterator[str]:

@@ -76,7 +76,7 @@ class Agenda:
 
     def _settle(self, tx: WriteTx) -> TenantDue:
         found = self._find(tx)
-        tx.wake(found.next_at, anew=found.idle)
+        tx.wake(found.next_at, exactly=found.idle)
         return found
 
     def _find(self, tx: ReadTx) -> TenantDue:

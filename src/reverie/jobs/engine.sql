@@ -73,7 +73,7 @@ CREATE OR REPLACE FUNCTION job_fault(job bigint, fault text) RETURNS void LANGUA
   ON CONFLICT (job_id) DO UPDATE SET code = excluded.code, at = now()
 $$;
 
--- Let a job that does not run start anew. False when it runs.
+-- Let a job that does not run start again. False when it runs.
 CREATE OR REPLACE FUNCTION job_retry(job bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM procrastinate_jobs AS j JOIN procrastinate_jobs AS other

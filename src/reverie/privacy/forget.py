@@ -90,9 +90,10 @@ class Forget:
     ) -> Forgotten:
         """Destroy every entry about `subject` (its field, or the tag `subject:<subject>`) and all that came of it.
 
-        Case and surrounding space do not count. `mentions`: also every entry that mentions the words. One transaction:
-        all of it, or none, and with a certificate nothing of it is left. Never crosses a tenant. Refused while a hold
-        protects any of it. `before`: only entries made at or before that instant. `preview` counts and changes nothing.
+        Case, surrounding space, invisible characters and Unicode form do not count. `mentions`: also every entry that
+        mentions the words. One transaction: all of it, or none, and with a certificate nothing of it is left. Never
+        crosses a tenant. Refused while a hold protects any of it. `before`: only entries made at or before that
+        instant. `preview` counts and changes nothing.
         """
         actor.require(Right.READ if preview else Right.WRITE)
         if not isinstance(subject, str) or not fold(subject) or len(subject) > 256:

@@ -1,7 +1,8 @@
 """Mentions: entries that contain certain words, regardless of their subject label.
 
 A text is a sequence of tokens: words, single characters of scripts that do not separate words, and punctuation. It
-mentions a phrase when the tokens of the phrase follow each other in it, without regard to case, composition and space.
+mentions a phrase when the tokens of the phrase follow each other in it, without regard to case, Unicode form,
+invisible characters and space.
 So `ana` is not in `Tirana`, and `C++` is not in every `c`.
 """
 
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from reverie.core.entry import Entry
 from reverie.core.event import keyed_hash
-from reverie.core.subject import fold
+from reverie.core.subject import fold, forms
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
@@ -50,8 +51,9 @@ class Mention(Struct, frozen=True):
         return any(keyed_hash(self.key, _BETWEEN.join(window)) == self.hashed for window in self._windows(text))
 
     def _windows(self, text: str) -> Iterator[tuple[str, ...]]:
-        tokens = _tokens(fold(text))
-        return (tokens[at : at + self.size] for at in range(len(tokens) - self.size + 1))
+        for form in forms(text):
+            tokens = _tokens(form)
+            yield from (tokens[at : at + self.size] for at in range(len(tokens) - self.size + 1))
 
 
 def phrase(words: str) -> Mention:
@@ -62,11 +64,11 @@ def phrase(words: str) -> Mention:
 
 def runs(text: str, longest: int = 8) -> Iterator[str]:
     """Every run of up to `longest` tokens of a text, folded: the names that it may hold."""
-    folded = fold(text)
-    spans = [found.span() for found in _TOKEN.finditer(folded)]
-    for first, (start, _) in enumerate(spans):
-        for _, end in spans[first : first + longest]:
-            yield folded[start:end]
+    for form in forms(text):
+        spans = [found.span() for found in _TOKEN.finditer(form)]
+        for first, (start, _) in enumerate(spans):
+            for _, end in spans[first : first + longest]:
+                yield form[start:end]
 
 
 def _tokens(folded: str) -> tuple[str, ...]:

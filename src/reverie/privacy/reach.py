@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from reverie.core.dream import DreamReport, SourceTrace
 from reverie.core.entry import FILE_KIND, Entry, EntryState
 from reverie.core.event import keyed_hash
 from reverie.core.query import Page, each
-from reverie.core.subject import named_subjects, subject_hash
+from reverie.core.subject import named_subjects, subject_hashes
 from reverie.dreams.archive import ARCHIVE_SPACE
 from reverie.dreams.lineage import derived_from
 from reverie.dreams.redream import Derived
@@ -96,7 +97,7 @@ def find(tx: ReadTx, target: Target, known: Reach | None = None) -> Reach:
     ways: dict[tuple[str, str], str] = {}
     entries: dict[tuple[str, str], Entry] = {}
     tombstones: list[Entry] = []
-    hashed = cache(partial(subject_hash, tx.log_key()))
+    hashed = cache(partial(subject_hashes, tx.log_key()))
     for entry in tx.about(target.subject, erased=True):
         if not target.covers(entry):
             continue
@@ -104,7 +105,7 @@ def find(tx: ReadTx, target: Target, known: Reach | None = None) -> Reach:
             tombstones.append(entry)
             continue
         entries[entry.ref, entry.id] = entry
-        named = bool(entry.subject) and hashed(str(entry.subject)) == target.subject
+        named = bool(entry.subject) and target.subject in hashed(str(entry.subject))
         ways[entry.ref, entry.id] = "subject" if named else "tag"
     if target.mention is not None:
         for entry in mentioning(tx, target, known):
@@ -193,8 +194,9 @@ def _hashes(tx: ReadTx, target: Target, entries: Sequence[Entry]) -> frozenset[s
     """The hashes under which reports may know the subject. Older reports hashed it as it was spelled."""
     key = tx.log_key()
     spelled = {name for entry in entries for name in named_subjects(entry.subject, entry.tags)}
-    own = {name for name in spelled if subject_hash(key, name) == target.subject}
-    return frozenset({target.subject, *(keyed_hash(key, name) for name in own)})
+    own = {name: subject_hashes(key, name) for name in spelled}
+    same = {name: hashes for name, hashes in own.items() if target.subject in hashes}
+    return frozenset({target.subject, *(keyed_hash(key, name) for name in same), *chain(*same.values())})
 
 
 def _traced(tx: ReadTx, entry: Entry, excluded: set[str], hashes: frozenset[str], target: Target) -> Derived | None:

@@ -12,21 +12,10 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Final
 
-# Characters a reader does not see: soft hyphen, joiners, direction marks, fillers, variation selectors, tags, and the
-# control characters other than tab, line feed and carriage return.
-_INVISIBLE: Final = frozenset(
-    chain(
-        (0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0, 0x7F),
-        range(0x180B, 0x1810),
-        range(0x200B, 0x2010),
-        range(0x202A, 0x202F),
-        range(0x2060, 0x2070),
-        range(0xFE00, 0xFE10),
-        range(0xFFF0, 0xFFFC),
-        range(0xE0000, 0xE0200),
-        (c for c in range(0x20) if c not in (0x09, 0x0A, 0x0D)),
-    )
-)
+from reverie.core.subject import INVISIBLE
+
+_INVISIBLE: Final = INVISIBLE | {0x7F} | {c for c in range(0x20) if c not in (0x09, 0x0A, 0x0D)}
+"""Characters a reader does not see: also the control characters other than tab, line feed and carriage return."""
 _BRACKETS: Final = {
     "[": "\u27e6\u3010\u3014\u3016\u3018\u301a\ufe5d\u2045\u2772\u2983\u298b\u298d\u298f\u2e22\u2e24\u2e26\ufe47",
     "]": "\u27e7\u3011\u3015\u3017\u3019\u301b\ufe5e\u2046\u2773\u2984\u298c\u298e\u2990\u2e23\u2e25\u2e27\ufe48",

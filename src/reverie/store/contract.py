@@ -309,8 +309,8 @@ class WriteTx(ReadTx, Protocol):
     def release(self, name: str, holder: str) -> None:
         """Give a lease back; nothing happens when it is not ours."""
 
-    def wake(self, at: int | None, *, anew: bool = False) -> None:
-        """Have workers look at this tenant at an instant, unless they will earlier. `anew`: then and not earlier.
+    def wake(self, at: int | None, *, exactly: bool = False) -> None:
+        """Have workers look at this tenant at an instant, unless they will earlier. `exactly`: then and not earlier.
 
         None: not at all. Needs no event: it is when to look, not what is found.
         """

@@ -16,7 +16,7 @@ from typing import Any
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event
 from reverie.core.query import Brief, Filter, Flow, Head, HybridMatch, Lease, Match, Page, QueryWord, Vector
-from reverie.core.subject import index_key, subject_hash
+from reverie.core.subject import index_key, subject_hashes
 from reverie.index.cache import IndexCache, Positions, Promising
 from reverie.index.postings import ask, hashed
 from reverie.index.segment import Row as IndexRow
@@ -290,7 +290,7 @@ class ReadVerbs(ABC):
 
     def about(self, subject: str, *, erased: bool = False) -> list[Entry]:
         rows = self._rows("about", {"tenant": self._tenant, "who": index_key(subject)})
-        same = cache(lambda name: subject_hash(self._log_key, name) == subject)  # each spelling once, not each entry
+        same = cache(lambda name: subject in subject_hashes(self._log_key, name))  # each spelling once, not each entry
         found = [entry for entry in map(to_entry, rows) if about(entry, same, erased=erased)]
         return found if self._scope.ref is None else [entry for entry in found if entry.ref == self._scope.ref]
 

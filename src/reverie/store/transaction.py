@@ -387,6 +387,6 @@ class WriteVerbs(ReadVerbs):
     def release(self, name: str, holder: str) -> None:
         self._do("release", (self._tenant, name, holder))
 
-    def wake(self, at: int | None, *, anew: bool = False) -> None:
-        if anew or at is not None:
-            self._do("wake_anew" if anew else "wake", {"at": at, "tenant": self._tenant})
+    def wake(self, at: int | None, *, exactly: bool = False) -> None:
+        if exactly or at is not None:
+            self._do("wake_exactly" if exactly else "wake", {"at": at, "tenant": self._tenant})

@@ -184,7 +184,7 @@ def test_a_tenant_that_cannot_be_looked_at_does_not_stop_the_others(
 
 def test_what_another_release_wrote_is_found_by_the_first_look_of_a_process(host: Host, ada: Actor, clock: Any) -> None:
     host.schedules.save(ada, {"cron": "0 * * * *", "ref": "notes"})
-    host.parts.store.write(Scope(ada.tenant), lambda tx: tx.wake(None, anew=True))  # as if it knew nothing of waking
+    host.parts.store.write(Scope(ada.tenant), lambda tx: tx.wake(None, exactly=True))  # as if it knew nothing of waking
     clock.advance(HOUR)
     assert host.agenda.awake() == []
     assert Worker(host, every_seconds=60).tick() == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import EMBEDDER, REDACTOR
 from tests.postgres import shared_server
 
 from reverie.core.actor import Actor
@@ -19,15 +20,13 @@ from reverie.jobs.procrastinate import EngineQueue, EngineWorker
 from reverie.jobs.worker import Runner, Worker
 from reverie.privacy.forget import UNDER_WAY_MS
 from reverie.privacy.ledger import FileLedger
-from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
-from reverie.redact import Redactor
 from reverie.services import Services
 from reverie.store.cipher import FileCipher
 
 PATIENCE = 120.0
 CHATTER = "Thanks everyone, that was a good and long day at the office with many pleasant words indeed."
-REDACTOR, EMBEDDER, TOKENS = Redactor(), StaticEmbedder(), TokenCounter("o200k_base")
+TOKENS = TokenCounter("o200k_base")
 
 
 class Died(BaseException):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.conftest import EMBEDDER
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
@@ -16,7 +17,6 @@ from reverie.jobs.sweep import LEASE, Sweeper
 from reverie.jobs.worker import Worker
 from reverie.ops.jobs import JobObserver
 from reverie.ops.metrics import Metrics
-from reverie.providers.static import StaticEmbedder
 from reverie.services import Services
 
 DAY = 86_400_000
@@ -49,7 +49,7 @@ def test_what_outlived_the_undo_window_is_destroyed(make_host: Callable[..., Hos
 def test_missing_vectors_are_made(make_host: Callable[..., Host], make_store: Any, ada: Actor, clock: Any) -> None:
     store = make_store()
     put(make_host(store=store), ada, "a red kite")
-    host = Host(Services(store=store, embedder=StaticEmbedder(), clock=clock))
+    host = Host(Services(store=store, embedder=EMBEDDER, clock=clock))
     assert host.search.search(ada, "notes", "bird").degraded == ("vectors_missing",)
     worker = Worker(host, every_seconds=60)
     assert worker.round().indexed == 1

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.conftest import EMBEDDER
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Scope
@@ -17,7 +18,6 @@ from reverie.memory.read import ANYTHING
 from reverie.ops import health
 from reverie.ops.doctor import examine
 from reverie.ops.health import Health
-from reverie.providers.static import StaticEmbedder
 from reverie.settings import Settings
 from reverie.store.conformance import HandClock
 
@@ -27,7 +27,7 @@ def make_health(make_host: Callable[..., Host], tmp_path: Path) -> Callable[...,
     """`make_health(**settings)`: health over a whole host."""
 
     def make(**settings: Any) -> tuple[Health, Host]:
-        host = make_host(embedder=StaticEmbedder())
+        host = make_host(embedder=EMBEDDER)
         return Health(Settings.load({}, data=str(tmp_path), **settings), host), host
 
     return make

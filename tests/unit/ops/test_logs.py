@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from reverie.ops.logs import Action, Guard, JsonLines, LogLines, TextLines, log, where
-from reverie.redact import Redactor
+from reverie.redact import load_redactor
 
 KEY = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
 Capture = Callable[..., io.StringIO]
@@ -25,7 +25,7 @@ def capture(monkeypatch: pytest.MonkeyPatch) -> Iterator[Capture]:
     def make(formatter: logging.Formatter) -> io.StringIO:
         written = io.StringIO()
         handler = LogLines(written)
-        handler.addFilter(Guard(Redactor()))
+        handler.addFilter(Guard(load_redactor()))
         handler.setFormatter(formatter)
         logger = logging.getLogger("reverie")
         monkeypatch.setattr(logger, "handlers", [handler])

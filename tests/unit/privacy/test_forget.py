@@ -8,15 +8,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from tests.conftest import EMBEDDER
 from tests.counting import Counted
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft, Entry, EntryState, Scope, Source
 from reverie.core.errors import Invalid, ReverieError
+from reverie.core.event import keyed_hash
+from reverie.core.ports import ForgetLine
 from reverie.host import Host
 from reverie.memory.read import ANYTHING
-from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.cipher import FileCipher
 from reverie.store.conformance import HandClock
@@ -49,12 +51,12 @@ class Gate:
 
 def hosts(make_host: MakeHost, store: Any, number: int) -> list[Host]:
     """Hosts that share a store as processes do: nothing in memory keeps their forgets apart."""
-    return [make_host(store=store, tokens=TokenCounter(), embedder=StaticEmbedder()) for _ in range(number)]
+    return [make_host(store=store, tokens=TokenCounter(), embedder=EMBEDDER) for _ in range(number)]
 
 
 @pytest.fixture
 def host(make_host: MakeHost) -> Host:
-    return make_host(tokens=TokenCounter(), embedder=StaticEmbedder())
+    return make_host(tokens=TokenCounter(), embedder=EMBEDDER)
 
 
 def needle(person: str) -> str:
@@ -232,7 +234,7 @@ def test_a_forget_and_anything_else_at_once(
     if what == "scan":
         make_host(store=store, cipher=cipher).rules.register(ada, "crates", "crate 50 for hall")
     gate = Gate(store, 2)
-    one, other = (make_host(store=gate, tokens=TokenCounter(), embedder=StaticEmbedder(), cipher=cipher) for _ in "ab")
+    one, other = (make_host(store=gate, tokens=TokenCounter(), embedder=EMBEDDER, cipher=cipher) for _ in "ab")
     against: dict[str, Callable[[], object]] = {
         "dream": lambda: other.dreams.run(ada, DreamPlan(REF)),
         "undo": lambda: other.lineage.undo(ada, report.id),
@@ -405,13 +407,38 @@ def test_a_note_that_pretends_to_be_a_dream_takes_no_other_dream_with_it(host: H
 # asking
 
 
-@pytest.mark.parametrize("asked", ["ana", "ANA", "  Ana ", "ANA\t"])
+@pytest.mark.parametrize("asked", ["ana", "ANA", "  Ana ", "ANA\t", "a\u200bna", "\uff21na"])
 def test_case_and_surrounding_space_do_not_count(host: Host, ada: Actor, asked: str) -> None:
     host.entries.put(ada, REF, [Draft("One.", subject="Ana"), Draft("Two.", tags=("subject:aNA ",)), Draft("Three.")])
     preview = host.forget.forget(ada, asked, preview=True)
     assert preview.ways == {"subject": 1, "tag": 1}
     assert host.forget.forget(ada, asked).forgotten == 2
     assert readable(host, ada) == ["Three."]
+
+
+def test_invisible_characters_and_unicode_forms_do_not_count(host: Host, ada: Actor) -> None:
+    """Neither in labels, nor in the sources of a dream, nor in words that mention the subject."""
+    told = {"bo\u200b": "Bo decided to use port 7001.", "cy": "Cy decided to use port 7002."}
+    drafts = [Draft(f"{text} {COURTESY}", subject=name) for name, text in told.items() for _ in range(3)]
+    host.entries.put(ada, REF, drafts)
+    assert host.dreams.run(ada, DreamPlan(REF)) is not None
+    host.entries.put(ada, REF, [Draft("I met \uff22\u00ado."), Draft("Nobody was there.")])
+    done = host.forget.forget(ada, "Bo", mentions=True)
+    assert done.ways["subject"] == 3
+    assert done.ways["mention"] == 1
+    assert not any("7001" in text or "met" in text for text in readable(host, ada))
+    assert any("7002" in text for text in readable(host, ada))
+
+
+def test_an_older_ledger_still_forgets_a_subject_with_an_invisible_character(
+    make_host: MakeHost, make_store: Callable[..., Store], ada: Actor
+) -> None:
+    host = make_host(store=make_store())
+    host.entries.put(ada, REF, [Draft("One.", subject="A\u200bna"), Draft("Two.", subject="Ana")])
+    key = host.parts.store.read(Scope(ada.tenant), lambda tx: tx.log_key())
+    line = ForgetLine(ada.tenant, keyed_hash(key, "a\u200bna"), None, host.parts.clock.now(), folded=True)
+    assert host.forget.again(ada, [line]) == 1
+    assert readable(host, ada) == ["Two."]
 
 
 def test_an_empty_subject_is_refused(host: Host, ada: Actor) -> None:

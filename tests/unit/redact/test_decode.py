@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.redact import KnownSecrets, Redactor
+from reverie.redact import KnownSecrets, load_redactor
 from reverie.redact.decode import continued, decode, runs
 from reverie.redact.rules.sample import fill
 
-REDACTOR = Redactor()
+REDACTOR = load_redactor()
 TOKENS = [fill("gh" + "p_⟨w36⟩"), fill("AK" + "IA⟨A16⟩"), fill("xox" + "b-⟨d12⟩-⟨d13⟩-⟨w24⟩")]
 VALUE = "Quiet.Otter/Lane_42-again"
 KNOWN = KnownSecrets([("door", VALUE)])

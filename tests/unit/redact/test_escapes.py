@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from reverie.redact import Redactor
+from reverie.redact import load_redactor
 from reverie.redact.escapes import escaped, unescape
 from reverie.redact.rules.sample import fill
 
-REDACTOR = Redactor()
+REDACTOR = load_redactor()
 
 
 def test_positions_lead_back_to_the_original():

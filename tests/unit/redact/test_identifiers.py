@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reverie.redact import Redactor
+from reverie.redact import load_redactor
 from reverie.redact.rules.sample import fill
 
-REDACTOR = Redactor()
+REDACTOR = load_redactor()
 UUID = "⟨h8⟩-⟨h4⟩-⟨h4⟩-⟨h4⟩-⟨h12⟩"
 NAMES = [
     f"WCT1-BLACKBOX-SECRET-{UUID}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 
 import reverie
+from reverie.app import build_host
+from reverie.core.actor import Actor
 from reverie.core.errors import Invalid
+from reverie.importers.run import Importer
 from reverie.redact import RULES, Redactor
 from reverie.redact.rules.checks import CHECKS
 from reverie.redact.rules.compiled import compiled
@@ -83,6 +87,19 @@ def test_own_rules_reach_what_is_written(tmp_path: Path, monkeypatch: pytest.Mon
     with reverie.open(str(tmp_path / "data")) as memory:
         entry = memory.ref("notes").put(fill("the badge is acb_⟨a24⟩"))
         assert "acme-badge" in memory.ref("notes").get(entry.id).content
+
+
+def test_own_rules_reach_what_a_dry_run_of_an_import_counts(tmp_path: Path) -> None:
+    source = tmp_path / "notes.jsonl"
+    source.write_text(json.dumps({"text": fill("the badge is acb_⟨a24⟩")}))
+    host = build_host(
+        Settings.load({"REVERIE_REDACT_RULES": str(written(tmp_path, GOOD))}, data=str(tmp_path / "data"))
+    )
+    try:
+        actor = Actor(tenant="default", id="local:library", door="library")
+        assert Importer(host, actor, source, format="jsonl").look().findings == {"acme-badge": 1}
+    finally:
+        host.close()
 
 
 def test_wrong_rules_stop_a_command_with_a_message(tmp_path: Path) -> None:

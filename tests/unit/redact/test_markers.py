@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from reverie.redact import KnownSecrets, Redactor
+from reverie.redact import KnownSecrets, load_redactor
 
-REDACTOR = Redactor()
+REDACTOR = load_redactor()
 
 
 def redact(text):

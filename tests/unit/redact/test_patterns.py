@@ -6,12 +6,12 @@ from itertools import product
 
 import pytest
 
-from reverie.redact import RULES, Redactor
+from reverie.redact import RULES, Redactor, load_redactor
 from reverie.redact.markers import BYOK, CANONICAL, SOURCE
 from reverie.redact.rules.loader import random_parts
 from reverie.redact.rules.sample import fill
 
-REDACTOR = Redactor()
+REDACTOR = load_redactor()
 SEEDS = range(2)
 
 

@@ -77,33 +77,33 @@ def tenants_are_made_by_their_first_write(lab: Lab) -> None:
 
 
 def tenants_are_awake_when_their_instant_has_come(lab: Lab) -> None:
-    """A new tenant wakes at once; then at the earliest instant requested, until one is set with `anew`."""
+    """A new tenant wakes at once; then at the earliest instant requested, until one is set with `exactly`."""
 
     def awake() -> list[str]:
         return lab.store.control(lambda tx: tx.awake())
 
-    def wake(tenant: str, at: int | None, *, anew: bool = False) -> None:
-        lab.write(lambda tx: tx.wake(at, anew=anew), tenant=tenant)
+    def wake(tenant: str, at: int | None, *, exactly: bool = False) -> None:
+        lab.write(lambda tx: tx.wake(at, exactly=exactly), tenant=tenant)
 
     now = lab.clock.now()
     lab.put(tenant="acme")
     lab.put(tenant="rival")
     assert sorted(awake()) == ["acme", "rival"]
-    wake("acme", None, anew=True)
-    wake("rival", now + 10, anew=True)
+    wake("acme", None, exactly=True)
+    wake("rival", now + 10, exactly=True)
     assert awake() == []
     wake("acme", now + 20)
     wake("acme", now + 5)
     wake("acme", now + 30)
     lab.clock.advance(5)
     assert awake() == ["acme"]
-    wake("acme", now + 15, anew=True)
+    wake("acme", now + 15, exactly=True)
     assert awake() == []
     lab.clock.advance(5)
     assert awake() == ["rival"]
     lab.clock.advance(5)
     assert awake() == ["rival", "acme"]
-    wake("rival", None, anew=True)
+    wake("rival", None, exactly=True)
     wake("rival", None)
     assert awake() == ["acme"]
 
@@ -115,7 +115,7 @@ def waking_is_undone_with_the_transaction(lab: Lab) -> None:
         tx.wake(tx.now)
         raise KeyError
 
-    lab.write(lambda tx: tx.wake(None, anew=True))
+    lab.write(lambda tx: tx.wake(None, exactly=True))
     with refuses(KeyError):
         lab.write(fails)
     assert lab.store.control(lambda tx: tx.awake()) == []

@@ -25,6 +25,20 @@ def match_whatever_their_case_and_surrounding_space(lab: Lab) -> None:
     assert entry.subject == "  zoë STRASSE"
 
 
+def match_whatever_their_unicode_form_and_invisible_characters(lab: Lab) -> None:
+    """Letters of another width and invisible characters do not count, whichever of the two has them."""
+    spelled = ("Ada", "A\u200bda", "\ufeffada\u00ad", "\uff21\uff44\uff41")
+    for number, subject in enumerate(spelled):
+        lab.put(id=f"e{number}", subject=subject)
+    lab.put(id="tag", tags=("subject:ad\u2060a",))
+    lab.put(id="unseen", subject="\u200b")
+    for asked in spelled:
+        assert _about(lab, asked) == ["e0", "e1", "e2", "e3", "tag"]
+    assert _about(lab, "\u200b") == ["unseen"]
+    lab.purge("e1")
+    assert _about(lab, "ada") == ["e0", "e2", "e3", "tag"]
+
+
 def are_named_by_the_field_and_by_tags(lab: Lab) -> None:
     """The tag `subject:` counts as the field does; an entry that has both is found once."""
     lab.put(id="field", subject="Ada")

@@ -17,11 +17,12 @@ from reverie.store.sql import load_migrations, migration_phases
 PACKAGE = "reverie.store.postgres"
 _LOCK = 0x52564531
 """Of the advisory lock that migrating processes take turns by."""
-_KEYING = (5, 6)
-"""Steps after which entries without keys for their subjects are given them."""
+_KEYING = {5: "", 6: "", 13: "[^ -~]", 14: "[^ -~]"}
+"""Steps after which entries are listed under their subjects: all, or those whose subject or tags match."""
 _UNKEYED = """
 SELECT n, subject, tags FROM reverie.entry AS e
 WHERE tenant = %(tenant)s AND n > %(after)s AND state <> 'erased' AND (subject IS NOT NULL OR tags LIKE '%%"subject:%%')
+AND concat(subject, tags) ~ %(odd)s
 ORDER BY n LIMIT 1000
 """
 _OLDER = """
@@ -79,7 +80,7 @@ def migrate(connection: psycopg.Connection, now: int, *, create: bool, post: boo
         for number, sql, checksum in steps:
             connection.execute(sql.encode())
             if number in _KEYING:
-                key_subjects(connection)
+                key_subjects(connection, _KEYING[number])
             row = (f"migration/{number:04d}", f"{checksum} {now} {phases[number]}".rstrip().encode())
             connection.execute("INSERT INTO reverie.setting (name, value) VALUES (%s, %s)", row)
         connection.execute("COMMIT")
@@ -90,15 +91,15 @@ def migrate(connection: psycopg.Connection, now: int, *, create: bool, post: boo
     return [number for number, _, _ in steps]
 
 
-def key_subjects(connection: psycopg.Connection) -> None:
-    """List every entry under the keys of its subjects, and none without a key. Inside the caller's transaction."""
+def key_subjects(connection: psycopg.Connection, odd: str = "") -> None:
+    """List entries under the keys of their subjects, and none without a key. Inside the caller's transaction."""
     connection.execute("SELECT set_config('reverie.control', 'on', true)")
     tenants = connection.execute("SELECT n, log_key FROM reverie.tenant").fetchall()
     for tenant, log_key in tenants:
         connection.execute("SELECT set_config('reverie.tenant', %s, true)", (str(tenant),))
         after = 0
         while True:
-            rows = connection.execute(_UNKEYED, {"tenant": tenant, "after": after}).fetchall()
+            rows = connection.execute(_UNKEYED, {"tenant": tenant, "after": after, "odd": odd}).fetchall()
             made = [
                 (tenant, key, n)
                 for n, subject, tags in rows

@@ -9,7 +9,7 @@ e.version, e.born_seq, e.epoch, e.gone_seq
 
 -- name: brief
 -- As much of an entry as a ranking needs, in the order of Brief.
-e.n, coalesce(e.long_id, e.id), e.created_at, e.content, e.actor, e.session, e.subject
+e.n, coalesce(e.long_id, e.id), e.created_at, e.content, e.actor, e.session, e.subject, e.role
 
 -- name: filter_readable
 -- Condition of an ordinary read.
@@ -578,7 +578,7 @@ DELETE FROM reverie.lease WHERE tenant = %s AND name = %s AND holder = %s
 -- Have a tenant looked at by an instant.
 UPDATE reverie.tenant SET wake_at = %(at)s WHERE n = %(tenant)s AND (wake_at IS NULL OR wake_at > %(at)s)
 
--- name: wake_anew
+-- name: wake_exactly
 -- Have a tenant looked at then and not earlier.
 UPDATE reverie.tenant SET wake_at = %(at)s WHERE n = %(tenant)s AND wake_at IS DISTINCT FROM %(at)s
 

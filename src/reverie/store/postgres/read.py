@@ -81,7 +81,7 @@ def _readable(row: Row, now: int) -> bool:
 
 
 def _brief(row: Row) -> Brief:
-    return Brief(row[0], row[2], row[16], row[4], row[8], row[11], row[6])
+    return Brief(row[0], row[2], row[16], row[4], row[8], row[11], row[6], row[9])
 
 
 class PostgresReadTx(ReadVerbs):

@@ -176,7 +176,7 @@ class PostgresTransfer:
             last = _one(db, "SELECT coalesce(max(n), 0) FROM reverie.entry WHERE tenant = %s", tenant.n)
             head = (tenant.seq, tenant.epoch, tenant.hash, tenant.entries, tenant.bytes, tenant.rules_seq)
             db.execute(SQL["set_head"], (*head, last, tenant.n))
-            db.execute(SQL["wake_anew"], {"at": 0, "tenant": tenant.n})
+            db.execute(SQL["wake_exactly"], {"at": 0, "tenant": tenant.n})
 
     @contextmanager
     def stopped(self) -> Iterator[Callable[[], None]]:

@@ -105,9 +105,11 @@ class SqliteReadTx(ReadVerbs):
         if self._scope.ref is None or rest != READABLE:
             return super().count(where)
         bound = {"tenant": self._tenant, "ref": self._ref, **filter_parameters(where, self.now)}
-        less = ["count_by"] if where.not_by is not None else []
-        less += ["count_in_sessions"] if where.sessionless else []
-        found, *others = [int(self._rows(name, bound)[0][0]) for name in ("count_readable", *less)]
+        narrow = where.kinds is not None or where.without_kinds or where.actor is not None
+        names = ["count_readable"] if narrow else ["count_hot", "count_expired"]
+        names += ["count_by"] if where.not_by is not None else []
+        names += ["count_in_sessions"] if where.sessionless else []
+        found, *others = [int(self._rows(name, bound)[0][0]) for name in names]
         return found - sum(others)
 
     def passing(self, where: Filter) -> list[int]:

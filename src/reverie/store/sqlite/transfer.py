@@ -125,7 +125,7 @@ class SqliteTransfer:
         head = (tenant.seq, tenant.epoch, tenant.hash, tenant.entries, tenant.bytes, tenant.rules_seq, tenant.n)
         with self._db:
             self._db.execute(QUERIES["set_head"], head)
-            self._db.execute(QUERIES["wake_anew"], {"at": 0, "tenant": tenant.n})
+            self._db.execute(QUERIES["wake_exactly"], {"at": 0, "tenant": tenant.n})
 
     @contextmanager
     def stopped(self) -> Iterator[Callable[[], None]]:

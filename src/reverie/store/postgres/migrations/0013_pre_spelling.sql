@@ -1,0 +1,2 @@
+-- Subjects are compared without invisible characters and differences of Unicode form. The program lists entries whose
+-- subjects have such under their keys; the keys that they have stay.

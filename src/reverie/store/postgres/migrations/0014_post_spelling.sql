@@ -1,0 +1,2 @@
+-- No process of a release that compares such subjects as they are written runs any more: the program does the same for
+-- the entries that one stored since.
