@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -266,6 +267,22 @@ def test_an_oversize_body_over_the_line(shared: Child) -> None:
         except httpx2.TransportError:
             pass  # the server may hang up on a caller that goes on sending
         assert client.get("/stats").status_code == 200
+
+
+@pytest.mark.parametrize("head", [b"X: " + b"a" * 5_000_000, b"X: a\r\n" * 500_000], ids=["one", "many"])
+def test_a_head_without_end_is_refused(shared: Child, head: bytes) -> None:
+    """The parser copies a value for every piece: 100 MB of one kept everybody waiting for 26 s."""
+    host, port = shared.url.removeprefix("http://").rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
+        answer = b""
+        with contextlib.suppress(ConnectionError):  # it does not read the rest
+            line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + head)
+        with contextlib.suppress(ConnectionError):
+            answer = line.recv(65536)
+        assert answer.partition(b"\r\n")[0] in (b"", b"HTTP/1.1 431 Request Header Fields Too Large")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as line:
+        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 60_000 + b"\r\n\r\n")
+        assert line.recv(65536).startswith(b"HTTP/1.1 200")
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from types import FrameType
 from typing import Any
 
@@ -150,6 +151,15 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
+def http_protocol() -> Any:
+    """httptools wherever it is installed, with a bounded head; else uvicorn's own parser, which has a bound."""
+    if find_spec("httptools") is None:
+        return "auto"
+    from reverie.http.head import BoundedHead
+
+    return BoundedHead
+
+
 class Drained(uvicorn.Server):
     """uvicorn that finishes the work at hand at a signal, and then leaves with exit status 0."""
 
@@ -178,8 +188,8 @@ class Server(Drained):
     def __init__(self, app: Starlette, url: str, *, link: str | None = None) -> None:
         config = uvicorn.Config(
             app,
-            loop="auto",  # uvloop and httptools wherever they are installed
-            http="auto",
+            loop="auto",  # uvloop wherever it is installed
+            http=http_protocol(),
             ws="websockets-sansio",
             lifespan="on",
             log_config=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -239,6 +239,28 @@ def test_a_long_log_is_read_once_for_many_slow_streams_while_it_grows(
     assert threading.get_ident() not in encoding
 
 
+async def turns(
+    stream: Callable[[], Awaitable[None]], number: int, begin: Callable[[], Awaitable[None]] | None = None
+) -> list[int]:
+    """How many of so many streams went on in each turn of the event loop, after `begin`."""
+    went_on = 0
+
+    async def one() -> None:
+        nonlocal went_on
+        await stream()
+        went_on += 1
+
+    streams = [asyncio.ensure_future(one()) for _ in range(number)]
+    if begin is not None:
+        await begin()
+    seen: list[int] = []
+    while not all(one.done() for one in streams):
+        await asyncio.sleep(0)
+        seen.append(went_on)
+        went_on = 0
+    return seen
+
+
 def test_streams_are_woken_a_few_in_a_turn_of_the_event_loop(
     make_host: Callable[..., Host], ada: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,30 +268,20 @@ def test_streams_are_woken_a_few_in_a_turn_of_the_event_loop(
     host = make_host()
     tail = make_tail(host)
     put(host, ada)
-    woken = 0
-    in_one_turn: list[int] = []
 
     async def one() -> None:
-        nonlocal woken
         async with tail.watch(ada.tenant, None) as watch:
             await watch.wait(30)
-            woken += 1
 
-    async def go() -> None:
-        nonlocal woken
-        streams = [asyncio.ensure_future(one()) for _ in range(20)]
+    async def ring() -> None:
         watch = None
         while watch is None or len(watch._waiting) < 20:
             await asyncio.sleep(0.01)
             watch = tail._watches.get(ada.tenant)
         put(host, ada)
         tail.ring(ada.tenant)
-        while not all(stream.done() for stream in streams):
-            await asyncio.sleep(0)
-            in_one_turn.append(woken)
-            woken = 0
 
-    asyncio.run(asyncio.wait_for(go(), 30))
+    in_one_turn = asyncio.run(asyncio.wait_for(turns(one, 20, ring), 30))
     assert sum(in_one_turn) == 20
     assert max(in_one_turn) <= 6  # those of this turn, and of the one before
 
@@ -281,24 +293,12 @@ def test_streams_that_waited_for_one_read_proceed_a_few_in_a_turn(
     host = make_host()
     tail = make_tail(host)
     put(host, ada)
-    proceeded = 0
-    in_one_turn: list[int] = []
 
     async def one() -> None:
-        nonlocal proceeded
         async for _ in tail.follow(ada, after=0, types=None):
-            proceeded += 1
             return
 
-    async def go() -> None:
-        nonlocal proceeded
-        streams = [asyncio.ensure_future(one()) for _ in range(20)]
-        while not all(stream.done() for stream in streams):
-            await asyncio.sleep(0)
-            in_one_turn.append(proceeded)
-            proceeded = 0
-
-    asyncio.run(asyncio.wait_for(go(), 30))
+    in_one_turn = asyncio.run(asyncio.wait_for(turns(one, 20), 30))
     assert sum(in_one_turn) == 20
     assert max(in_one_turn) <= 6  # those of this turn, and of the one before
 

@@ -8,7 +8,7 @@ import socket
 import uvicorn
 
 from reverie.core.errors import Invalid
-from reverie.http.run import Drained, bind
+from reverie.http.run import Drained, bind, http_protocol
 from reverie.protocols.responses.proxy.application import Proxy
 
 DRAIN_SECONDS = 30
@@ -47,7 +47,7 @@ def server(proxy: Proxy, url: str) -> _Server:
             proxy,
             interface="asgi3",
             loop="auto",
-            http="auto",
+            http=http_protocol(),
             ws="websockets-sansio",
             lifespan="on",
             log_config=None,

@@ -1,0 +1,53 @@
+"""The head of a request: refused with 431 when it grows beyond a limit, before the caller is known.
+
+The parser collects a header value by copying it for every piece that arrives, on the event loop: without a limit, one
+caller without a key makes all others wait. The parser of a machine without httptools has a limit of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+MAX_HEAD_BYTES = 65_536
+"""Bytes of a head beyond the piece that it begins in."""
+_REFUSAL = f"The head of a request has at most {MAX_HEAD_BYTES} bytes."
+
+
+class BoundedHead(HttpToolsProtocol):
+    """Counts the bytes of a head while it is incomplete."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._head: int | None = None
+        """Bytes so far; None: no head is under way."""
+
+    def data_received(self, data: bytes) -> None:
+        """Parse a piece, unless the head that it continues is too long."""
+        if self._head is not None:
+            self._head += len(data)
+            if self._head > MAX_HEAD_BYTES:
+                self._refuse()
+                return
+        if not self.transport.is_closing():
+            super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        self._head = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """The head has ended."""
+        self._head = None
+        super().on_headers_complete()
+
+    def _refuse(self) -> None:
+        lines = (
+            b"content-type: text/plain; charset=utf-8\r\n",
+            f"content-length: {len(_REFUSAL)}\r\nconnection: close\r\n\r\n{_REFUSAL}".encode(),
+        )
+        if not self.transport.is_closing():
+            self.transport.write(b"".join((STATUS_LINE[431], *lines)))
+            self.transport.close()
