@@ -51,6 +51,7 @@ SIGNALS: dict[str, dict[str, float | bool]] = {
     "context": {"previous": 0.0, "following": 0.0, "before_previous": 0.0, "after_following": 0.0, "itself": 0.0},
     "time": {"time": 0.0, "dated": 0.0},
     "kind": {"kind": 0.0},
+    "speaker": {"speaker": 0.0},
     "currency": {"currency": False},
     "words": {"words": 0.0},
     "meaning": {"meaning": 0.0},

@@ -34,6 +34,8 @@ from reverie.search.rank import rank
 TARGET = Path(__file__).parent.parent / "src" / "reverie" / "search" / "confidence.txt"
 LEAST = 16
 """First hits of a step, at least."""
+MOST = 0.995
+"""The largest share: no hit is certain, however few of the best were wrong."""
 _CANDIDATES = 60
 
 
@@ -93,7 +95,7 @@ def pooled(points: Iterable[tuple[float, bool]]) -> tuple[Sequence[float], Seque
             last = steps.pop()
             steps[-1][1] += last[1]
             steps[-1][2] += last[2]
-    return [first for first, _, _ in steps], [right / asked for _, right, asked in steps]
+    return [first for first, _, _ in steps], [min(right / asked, MOST) for _, right, asked in steps]
 
 
 def share(said: Sequence[bool]) -> str:

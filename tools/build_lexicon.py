@@ -1,12 +1,14 @@
 """Make src/reverie/search/lexicon.txt: how much common English words tell, and which words mean nearly the same.
 
-    python tools/build_lexicon.py           # write it
-    python tools/build_lexicon.py --check   # fail when it is not what this script makes
+    python tools/build_lexicon.py TABLE           # write it
+    python tools/build_lexicon.py TABLE --check   # fail when it is not what this script makes
 
-Both are read off the embedding table that comes with Reverie; a list below adds everyday words that are no neighbours
-there. The rows of the table were scaled by how rare a word is, so the length of a row says how much the word tells;
-rows of a similar direction are words of a similar meaning. One line a word: the word, its weight in hundredths, and
-words of similar meaning, up to four of them from the table.
+Both are read off a table of word-piece vectors; a list below adds everyday words that are no neighbours there. TABLE is
+the first table of Reverie, the vectors of single pieces: `git show 1197d81:src/reverie/providers/static/table.npy`. The
+present one is trained on sentences, its lengths say something else, and the lexicon was not made again. The rows of
+the table were scaled by how rare a word is, so the length of a row says how much the word tells; rows of a similar
+direction are words of a similar meaning. One line a word: the word, its weight in hundredths, and words of similar
+meaning, up to four of them from the table.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ TARGET = Path(__file__).parent.parent / "src" / "reverie" / "search" / "lexicon.
 LEAST, MOST = 30.0, 150.0
 """Lengths of rows that make a weight of 0 and of 1."""
 FLOOR = 0.35
+GO = 45
+"""The weight of the only common word of two letters that is no function word, in hundredths."""
 ALIKE = 0.65
 """The cosine from which two words count as similar."""
 APART = frozenset(
@@ -386,15 +390,14 @@ def related() -> dict[str, list[str]]:
     return {one: list(others) for one, others in found.items()}
 
 
-def build() -> str:
-    embedder = StaticEmbedder()
+def build(vectors: Path) -> str:
     rows = {
         word: row
-        for word, row in embedder._wordpiece._rows.items()
+        for word, row in StaticEmbedder()._wordpiece._rows.items()
         if len(word) > 2 and word.isascii() and word.isalpha()
     }
     words = sorted(rows)
-    table = embedder._table[[rows[word] for word in words]].astype(np.float64)
+    table = np.load(vectors)[[rows[word] for word in words]].astype(np.float64)
     lengths = np.sqrt((table * table).sum(axis=1))
     weights = np.clip((lengths - LEAST) / (MOST - LEAST), FLOOR, 1.0)
     unit = (table / np.maximum(lengths, 1.0)[:, None]).astype(np.float32)
@@ -411,13 +414,14 @@ def build() -> str:
                 near = list(dict.fromkeys(stems[other] for other in sorted(found, key=lambda o: (-own[o], words[o]))))
             near = list(dict.fromkeys([*more.get(stems[at], []), *near[:4]]))
             lines.append(" ".join([words[at], str(round(100 * weights[at])), *near]))
+    lines.append(f"go {GO}")
     written = {word for line in (RELATED + SAME).splitlines() for word in line.replace(":", "").split()}
     lines += [" ".join([word, "100", *more[stem(word)]]) for word in sorted(written.difference(words))]
-    return "\n".join(lines) + "\n"
+    return "\n".join(sorted(lines, key=lambda line: line.partition(" ")[0])) + "\n"
 
 
 if __name__ == "__main__":
-    made = build()
+    made = build(Path(sys.argv[1]))
     if "--check" in sys.argv:
         sys.exit(0 if TARGET.read_text(encoding="utf-8") == made else "lexicon.txt: run tools/build_lexicon.py")
     TARGET.write_text(made, encoding="utf-8")

@@ -82,6 +82,7 @@ class Brief(Struct, frozen=True, gc=False):
     actor: str
     session: str | None
     subject: str | None = None
+    role: str | None = None
 
 
 class QueryWord(Struct, frozen=True):

@@ -93,8 +93,11 @@ class Meaning:
         part, own = self._groups[at]
         part.segment.check(f"{own.key}.rows", f"{own.key}.data")
         scores = self._whole[at] = _products(own.data, self._query)
-        rows = np.delete(np.arange(len(scores)), _out(part, own))
-        return rows, scores[rows] if len(rows) < len(scores) else scores
+        rows = np.arange(len(scores))
+        if not len(out := _out(part, own)):
+            return rows, scores
+        rows = np.delete(rows, out)
+        return rows, scores[rows]
 
     def cosines(self, wanted: Sequence[int]) -> Mapping[int, Sequence[float]]:
         """The cosines of the passages of these positions, where they have vectors of this space."""

@@ -35,25 +35,37 @@ _SPEAKER = re.compile(r"([^:;.!?]{1,60}): ")
 
 
 def needed(hot: Sequence[Hit]) -> bool:
-    """Whether the sources of dreams are asked, too: nothing hot is surely an answer."""
-    return all(hit.weak or hit.confidence < SURE for hit in hot)
+    """Whether the sources of dreams are asked, too: nothing hot is surely an answer, or only lines of dreams are.
+
+    A statement that a dream retired may answer as well as a line that it kept.
+    """
+    return all(hit.weak or hit.confidence < SURE or hit.entry.kind in LINES for hit in hot)
 
 
 def merged(tx: ReadTx, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter, limit: int, *, all_: bool) -> list[Hit]:
     """Hot hits with those of cold storage among them: before the first that is clearly less sure, weak ones last.
 
+    A line that stands for a source and is a hot hit itself keeps its place: it was compared with the other lines.
     `all_`: sources are shown even where they are weak or a line of the dream says the same.
     """
     lines = _Lines(tx, where)
     order = [hit for hit in hot if not hit.weak]
     shown = [hit for hit in cold if all_ or not order or not hit.weak]
     behind = [lines.resting(hit) if all_ else lines.standing_for(hit) for hit in shown]
+    ranked = {(hit.entry.id, hit.passage.start) for hit in order}
     for found in behind:
-        if not found.weak:
+        if not found.weak and (found.entry.id, found.passage.start) not in ranked:
             place = next((n for n, hit in enumerate(order) if hit.confidence + _AHEAD < found.confidence), len(order))
             order.insert(place, found)
     order += [hit for part in (hot, behind) for hit in part if hit.weak]
-    return list({(hit.entry.id, hit.passage.start): hit for hit in reversed(order)}.values())[::-1][:limit]
+    taken: set[tuple[str, int]] = set()
+    out: list[Hit] = []
+    for hit in order:
+        if (hit.entry.id, hit.passage.start) not in taken:
+            taken.add((hit.entry.id, hit.passage.start))
+            taken |= lines.within(hit) if hit.cold and not all_ else set()
+            out.append(hit)
+    return out[:limit]
 
 
 def held(tx: ReadTx, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter) -> list[Hit]:
@@ -125,6 +137,16 @@ class _Lines:
             if len(said & set(_WORD.findall(line.text.lower()))) * 100 >= _SAME * len(said):
                 return line
         return self.resting(cold)
+
+    def within(self, cold: Hit) -> set[tuple[str, int]]:
+        """The lines that say nothing but a part of a source: behind it they are no hits of their own."""
+        said = set(_WORD.findall(cold.entry.content.lower()))
+        found = set()
+        for line in self.of(cold):
+            words = set(_WORD.findall(_SPEAKER.sub("", line.text, count=1).lower()))
+            if len(words & said) * 100 >= _SAME * len(words):
+                found.add((line.entry.id, line.passage.start))
+        return found
 
     def resting(self, cold: Hit) -> Hit:
         """A source with the dream that holds it."""

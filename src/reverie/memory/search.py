@@ -114,9 +114,9 @@ class Search:
     ) -> SearchResult:
         """The passages that best answer `query`, at most one of an entry; of a dream, its lines.
 
-        Hits below the floor are marked `weak`. When none is surely an answer, the sources of dreams are searched too:
-        their hits are `cold`, name the dream that holds them and come before hits that are clearly less sure, unless a
-        line of the dream says the same; `deep` can say never or always.
+        Hits below the floor are marked `weak`. Unless an original is surely an answer, the sources of dreams are
+        searched too: their hits are `cold`, name the dream that holds them and come before hits that are clearly less
+        sure, unless a line of the dream says the same; `deep` can say never or always.
         Dates in the question, and words as `since` and `until` ("last week"), are read in the time zone `zone`, by
         default that of the tenant's policy. With `include="superseded"` entries that consolidation
         replaced follow their successors. Word search always works; when meaning cannot be searched, or not in full,
@@ -391,10 +391,11 @@ def _passages(matches: Sequence[HybridMatch]) -> list[Candidate]:
                 match.score,
                 match.cosine,
                 match.cover,
-                speakers[brief.actor],
+                speakers[brief.actor] or brief.role,
                 brief.session,
                 brief.subject,
                 len(content),
+                role=brief.role or speakers[brief.actor],
             )
         )
     return found

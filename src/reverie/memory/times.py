@@ -14,7 +14,7 @@ from reverie.core.errors import Invalid
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter
 from reverie.memory.policy import POLICY_SPACE
-from reverie.search.dates import Period, named, when
+from reverie.search.dates import Period, named, time_zone, when
 from reverie.store.contract import ReadTx
 
 
@@ -25,6 +25,8 @@ def between(
 
     A day or a longer period is included whole by either. Raises Invalid; `pointer` is where the two are.
     """
+    if zone is not None:
+        time_zone(zone)
     if since is None and until is None:
         return where
     if (since is not None and where.since is not None) or (until is not None and where.until is not None):

@@ -117,6 +117,14 @@ def query_terms(text: str) -> list[str]:
     return list(dict.fromkeys(terms(text)))[:MAX_QUERY_TERMS]
 
 
+_IDIOM = re.compile(
+    r"\b(?:(?:takes?|took|taken|taking) place|end(?:s|ed|ing)? up|turn(?:s|ed|ing)? out|f(?:ind|ound) out"
+    r"|supposed to|going to|used to)\b",
+    re.IGNORECASE,
+)
+"""Two words that say no more than one function word: "when does the launch take place" asks when it is."""
+
+
 def question(text: str) -> list[Word]:
     """The words of a question, each with the terms it may be indexed under: unique, in order, at most 32.
 
@@ -125,6 +133,8 @@ def question(text: str) -> list[Word]:
     """
     text = unicodedata.normalize("NFKC", text)
     language, shown = guess(text)
+    if language == ENGLISH:
+        text = _IDIOM.sub(" ", text)
     languages = (language, ENGLISH) if shown else (language, *LATIN)
     spoken = [said for word in _WORD.findall(text) for said in _compute(word, language)]
     chosen: dict[str, Said] = {}

@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, combinations
 from math import fsum, log
 from typing import Protocol
 
@@ -25,8 +25,8 @@ from reverie.search.languages import ENGLISH
 
 COMPARED = 10
 """So many of the best are compared with each other."""
-WEIGHTS = {"changes": 1.9, "shared": 4.0, "partner": 2.1, "asked": 2.8}
-ENOUGH = 6.1
+WEIGHTS = {"changes": 1.9, "shared": 4.1, "partner": 2.2, "asked": 2.8}
+ENOUGH = 6.2
 """The sum from which a newer passage overtakes."""
 _CLOSE, _CLOSE_IN_DREAM = 1 / 3, 1 / 2
 """The share of an older passage's score that a newer one needs, so that no clearly better answer is buried. The lines
@@ -50,29 +50,40 @@ _ENGLISH = re.compile(
     r"|cut to|(?:up|down) to|(?:went|goes) (?:up|down)|put (?:me|him|her|us) on|extended|shortened|postponed"
     r"|pushed (?:back|forward)|brought forward|rescheduled|decided (?:against|for|on)|settled on"
     r"|put off|on hold|delayed|shifted|finished|ended|is over|are over|done with|expired|r[ua]n out"
-    r"|(?:broke|broken|split) up|died|passed|scrapped|got rid|axed|repaired|fixed|solved|resolved|recovered|healed"
+    r"|(?:broke|broken|split) up|died|passed|scrapped|got rid|axed|repaired|recovered|healed"
     r"|step(?:s|ped) down|st(?:ands|ood) down|on (?:\w+ )?leave|doubled|halved|rose to|fell to|in the end|for good"
-    r"|turned out|is off|are off|is out|are out|without"
+    r"|turned out|is off|are off|is out|are out"
     r"|made up (?:his|her|my|our|their) minds?|again|after all|reversed|cure[sd]|back (?:on|to)"
-    r"|from (?:january|february|march|april|may|june|july|august|september|october|november|december)(?: on)?)\b",
+    r"|upped|bumped|renamed|superseded|overruled|revised|amended|ditched|paid (?:\w+ )?back|goes to (?=[€$£]?\d)"
+    r"|(?:up|down) from|with (?:immediate )?effect|effective (?:from|immediately)"
+    r"|from (?:today|tomorrow|next|this) ?\w*|(?:from|starting|beginning)(?: on| in)?(?: \d{1,2}(?:st|nd|rd|th)?)?"
+    r" (?:january|february|march|april|may|june|july|august|september|october|november|december)(?: on)?)\b",
     re.IGNORECASE,
 )
 _OTHERS = re.compile(
     r"\b(?:jetzt|nun|nicht mehr|kein\w* mehr|statt|stattdessen|neue[rsn]?|umgezogen|zieht um|verschoben|verlegt"
     r"|geändert|gewechselt|wechselt|aufgehört|ab sofort|künftig|inzwischen|mittlerweile|ersetzt|gekündigt|abgesagt"
-    r"|erhöht|gesenkt"
+    r"|erhöht|gesenkt|doch nicht|ab (?:heute|morgen|nächste[rmn]?|diese[rmn]?|dem \d+|\d+\.)|erst (?:am|um|ab)"
     r"|maintenant|désormais|dorénavant|n(?:e |').{1,20} plus|nouveau|nouvelle|déménagé|changé|remplacé|arrêté|annulé"
-    r"|reporté|déplacé|augmenté|baissé|au lieu|plutôt"
+    r"|reporté|déplacé|augmenté|baissé|au lieu|plutôt|à partir d(?:e|u|')|depuis (?:ce|cette|aujourd'hui)|finalement"
+    r"|modifié|reprogrammé|relevé"
     r"|ahora|ya no|nuev[oa]|mudado|mudó|cambi(?:ado|ó)|pas(?:ado|ó) a|en lugar|en vez|dejó|dejado|cancelad[oa]"
-    r"|aplazad[oa]|subi(?:do|ó)|bajado|reemplazad[oa]"
+    r"|aplazad[oa]|subi(?:do|ó)|bajado|reemplazad[oa]|a partir del?|desde (?:hoy|este|esta)|se encarga|al final"
+    r"|modificad[oa]"
     r"|adesso|ora|non (?:.{1,20} )?più|spostat[oa]|cambiat[oa]|trasferit[oa]|invece|sostituit[oa]|annullat[oa]"
-    r"|aumentat[oa]|smesso|d'ora in poi|nuov[oa]"
+    r"|aumentat[oa]|smesso|d'ora in poi|nuov[oa]|alzat[oa]|abbassat[oa]|da (?:oggi|domani|quest[oa])|alla fine"
+    r"|rinviat[oa]"
     r"|agora|já não|mudou|mudaram|nov[oa]|passou|deixou|em vez|trocou|substituíd[oa]|cancelad[oa]|adiad[oa]|aumentou"
+    r"|a partir d[eao]|desde (?:hoje|este|esta)|afinal|alterad[oa]"
     r"|nu|niet meer|geen .{1,20} meer|nieuwe?|voortaan|verhuisd|verplaatst|gewijzigd|gestopt|in plaats|vervangen"
-    r"|teraz|już nie|nie .{1,20} już|now[yae]|zamiast|przeniesion\w+|przeprowadzi\w+|zmieni\w+|od teraz|przestał\w*"
+    r"|vanaf (?:vandaag|morgen|nu|volgende|deze|\d+)|toch niet|verhoogd|verlaagd"
+    r"|teraz|już nie|nie .{1,20} już|now[yae]|zamiast|przeniesion\w+|przeprowadzi\w+|zmieni\w+|od teraz"
+    r"|od (?:dziś|dzisiaj|jutra|tego)|przestał\w*|podniesion\w+|jednak"
     r"|теперь|больше не|уже не|вместо|нов(?:ый|ая|ое|ые)|переехал[аи]?|переведен\w*|перенес\w+|изменил\w+|сменил\w+"
-    r"|отменен\w*|перестал[аи]?|отныне"
-    r"|artık|şimdi|yeni|yerine|taşındı\w*|değişti\w*|bundan sonra|bıraktı\w*|iptal|ertelendi"
+    r"|отменен\w*|перестал[аи]?|отныне|перевели|перенесли|с (?:сегодня|завтра|этой|этого)|подня(?:ли|лась|лся)"
+    r"|передумал[аи]?"
+    r"|artık|şimdi|yeni|yerine|taşındı\w*|değişti\w*|bundan sonra|bıraktı\w*|iptal|ertelendi|itibar\w+"
+    r"|(?:bugün|yarın)dan|vazgeçti\w*"
     r"|flyttad?|flyttat|inte längre|numera|i stället|istället|nya?|ikke længere|nyt?|i stedet|fremover)\b"
     r"|改|变更|变成|變|換|换|调整|不再|取消|変わ|変更|移転|引っ越|やめ|今は|これから|바뀌|바뀐|이제|변경|옮겼|그만"
     r"|الآن|أصبح|انتقل|تغير|بدلا|لم يعد|لم تعد|अब|बदल|की जगह",
@@ -88,8 +99,9 @@ _TELLING = frozenset(
         " closed shut retired resigned left gone sold went goodbye promoted raised increased lowered reduced cut up"
         " down goes put extended shortened postponed pushed brought rescheduled decided settled made again after"
         " reversed cured cures back from off hold delayed shifted finished ended over done expired out broke broken"
-        " split died passed scrapped rid axed repaired fixed solved resolved recovered healed steps stepped stands"
-        " stood leave doubled halved rose fell end for turned without"
+        " split died passed scrapped rid axed repaired recovered healed steps stepped stands"
+        " stood leave doubled halved rose fell end for turned upped bumped renamed superseded overruled revised"
+        " amended ditched paid effect effective starting beginning"
     )
 )
 """One word of each of `_ENGLISH`: a text without any of them needs no closer look."""
@@ -175,15 +187,14 @@ def pairs(
     shared = {at: one.terms & several for at, one in said.items()}
     common: dict[tuple[int, int], float] = {}
     most: dict[int, float] = {}
-    for old in best:
-        for new in best:
-            if old != new and _later(candidates[new], candidates[old], said[new], said[old], spoken):
-                value = fsum([tells[term] for term in shared[old] & shared[new]])
-                common[old, new] = value
-                most[new] = max(most.get(new, 0.0), value)
+    for old, new in combinations(best, 2):
+        both = shared[old] & shared[new]
+        if both and _may_overtake(candidates[new], candidates[old], said[new], said[old], spoken):
+            value = common[old, new] = fsum([tells[term] for term in both])
+            most[new] = max(most.get(new, 0.0), value)
     for (old, new), value in common.items():
         one, other = said[old], said[new]
-        if not value or one.terms == other.terms:  # about something else, or said again
+        if one.terms == other.terms:  # said again
             continue
         features = {
             "changes": 1.0,
@@ -243,16 +254,12 @@ def changes(text: str, guessed: tuple[str, bool]) -> bool:
     return guessed != (ENGLISH, True) and _OTHERS.search(text) is not None
 
 
-def _later(new: Dated, old: Dated, said: _Said, before: _Said, spoken: bool) -> bool:
-    """Whether one was said after the other, by the same author or in a log, and not about someone else.
+def _may_overtake(new: Dated, old: Dated, said: _Said, before: _Said, spoken: bool) -> bool:
+    """Whether both are by the same author or in a log, and neither is about someone else.
 
-    The lines of a dream are in the order of time; a later one of the same entry counts when it says that something
-    changed.
+    The later of two lines of a dream must say that something changed.
     """
-    if new.position == old.position:
-        if new.number < old.number or not said.changes:
-            return False
-    elif (new.created_at, new.position) < (old.created_at, old.position):
+    if new.position == old.position and not said.changes:
         return False
     if new.speaker != old.speaker and (spoken or said.own or before.own):
         return False

@@ -148,6 +148,7 @@ def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequ
         "context": "what was said just before or after it matches the question",
         "time": "from or about the time that the question names",
         "kind": "has the kind of answer that the question asks for: a figure, a time or a person",
+        "speaker": "said by the one whose words the question asks for",
         "currency": "put before an older hit about the same matter",
     }
     order = sorted((name for name in said if signals.get(name, 0.0) > 0), key=lambda name: -signals[name])

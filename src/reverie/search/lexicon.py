@@ -18,26 +18,46 @@ _MOST_LETTERS = 24
 
 
 @lru_cache(maxsize=1)
-def _lines() -> dict[str, str]:
-    text = resources.files("reverie.search").joinpath("lexicon.txt").read_text(encoding="utf-8")
-    return {line[: line.index(" ")]: line for line in text.splitlines()}
+def _text() -> str:
+    """Lines in the order of their words, each behind a line end: some words are looked up, most never are."""
+    return "\n" + resources.files("reverie.search").joinpath("lexicon.txt").read_text(encoding="utf-8")
+
+
+_seen: dict[str, list[str]] = {}
+"""Fields of words that were looked up. No others: a name in a question is not remembered."""
+
+
+def _line(word: str) -> list[str]:
+    """The fields of a word, found by halving the text; empty when it has none."""
+    if word in _seen:
+        return _seen[word]
+    text = _text()
+    low, high = 0, len(text) - 1
+    while low < high:
+        start = text.rfind("\n", low, (low + high) // 2 + 1)
+        end = text.index("\n", start + 1)
+        fields = text[start + 1 : end].split(" ")
+        if fields[0] == word:
+            _seen[word] = fields
+            return fields
+        low, high = (end, high) if fields[0] < word else (low, start)
+    return []
 
 
 def weight(word: str) -> float:
     """Return the informativeness of a lower-case word: low for "thing", 1 for "restaurant" and unknown words."""
-    line = _lines().get(word)
-    return int(line.split(" ", 2)[1]) / 100 if line else 1.0
+    fields = _line(word)
+    return int(fields[1]) / 100 if fields else 1.0
 
 
 def similar(word: str) -> list[str]:
     """English stems of words that mean nearly the same."""
-    line = _lines().get(word)
-    return line.split(" ")[2:] if line else []
+    return _line(word)[2:]
 
 
 def misspelt(word: str) -> list[str]:
     """Every word that is one letter more, less or other, or two letters swapped; none for a word that is right."""
-    if not LEAST_LETTERS <= len(word) <= _MOST_LETTERS or word in _lines():
+    if not LEAST_LETTERS <= len(word) <= _MOST_LETTERS or _line(word):
         return []
     letters = next((own for own in _ALPHABETS if word[0] in own), "")
     if not letters or not all(unicodedata.category(letter)[0] == "L" for letter in word):

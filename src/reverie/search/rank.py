@@ -10,6 +10,8 @@ passage is the sum of a few signals, all reported, so that a ranking can be expl
               turn is often understood only with its neighbours. A long passage is its own context;
 - `time`      the question names a time, and the entry was made then or mentions it;
 - `kind`      the question asks for a figure, a time or a person, and the passage has one (`kinds.py`);
+- `speaker`   the question asks what the assistant said, or for what the person said, and it is their turn
+              (`speakers.py`);
 - `currency`  what a newer passage gains over an older one that says something else about the same matter.
 
 Nothing here depends on the order of the candidates; equal scores are ordered newest first.
@@ -30,8 +32,9 @@ from reverie.search.confidence import confidence, evidence
 from reverie.search.currency import overtake
 from reverie.search.dates import Period, mentions
 from reverie.search.kinds import kinds
+from reverie.search.speakers import speakers
 
-SIGNALS = ("words", "meaning", "alike", "context", "time", "kind", "currency")
+SIGNALS = ("words", "meaning", "alike", "context", "time", "kind", "speaker", "currency")
 """The names in `Ranked.signals`, in order."""
 
 SESSION_GAP_MS = 30 * 60_000
@@ -59,10 +62,13 @@ class Weights:
     itself: float = 0.5
     """Substitute for a neighbour that is missing or too long, as a share of the passage's own score."""
     time: float = 0.35
+    mentioned: float = 0.7
+    """The share of `time` for a passage that mentions the time but was not made then."""
     dated: float = 0.7
     """In addition to `time`, for a question that names nothing but a time; in proportion for others."""
     kind: float = 0.3
     """For each kind of answer that is asked for."""
+    speaker: float = 0.3
     currency: bool = True
 
 
@@ -70,7 +76,7 @@ WEIGHTS = Weights()
 _SHORT, _LONG = 480, 960
 """Characters of two neighbours together up to which one is context of the other, and from which it is not."""
 _FITTING = 20
-"""So many of the best are looked at for the kind of answer that is asked for."""
+"""So many of the best are looked at for the kind of answer that is asked for, and for whose answer."""
 _AT_ONCE = 16
 """Candidates whose evidence is worked out together: a little more than are mostly asked for."""
 _ASKS = re.compile("[?？؟]")
@@ -99,6 +105,8 @@ class Candidate(Struct, frozen=True, gc=False):
     """Characters of the whole entry; 0: the passage is all of it."""
     alike: float = 0.0
     """The share of the question that the passage says, in the same or in similar words; 0: not read."""
+    role: str | None = None
+    """The role of the speaker, or his name where none is known."""
 
     @property
     def key(self) -> Key:
@@ -176,17 +184,19 @@ def ranked(
     context, raised = _context(chosen, _summed(words, meaning, alike), neighbours, weights)
     words, meaning, alike = ([v * more for v, more in zip(one, raised, strict=True)] for one in (words, meaning, alike))
     time = _timely(question, chosen, weights)
-    kind = [0.0] * len(chosen)
-    columns = (words, meaning, alike, context, time, kind)
+    kind, speaker = [0.0] * len(chosen), [0.0] * len(chosen)
+    columns = (words, meaning, alike, context, time, kind, speaker)
     scores = [round(score, 6) for score in _summed(words, meaning, alike, context, time)]
     newest = [(-one.created_at, -one.position, one.number) for one in chosen]
     by_age = sorted(range(len(chosen)), key=newest.__getitem__)
     order = sorted(by_age, key=scores.__getitem__, reverse=True)
-    if weights.kind:
-        best = order[:_FITTING]
-        for at, fitting in zip(best, kinds(question.text, [chosen[at].content for at in best]), strict=True):
-            kind[at] = weights.kind * fitting
-            scores[at] = round(scores[at] + kind[at], 6)
+    best = order[:_FITTING]
+    fitting = kinds(question.text, [chosen[at].content for at in best])
+    spoken = speakers(question.text, [chosen[at].role for at in best])
+    if any(fitting) or any(spoken):
+        for at, kind_fits, speaker_fits in zip(best, fitting, spoken, strict=True):
+            kind[at], speaker[at] = weights.kind * kind_fits, weights.speaker * speaker_fits
+            scores[at] = round(scores[at] + kind[at] + speaker[at], 6)
         order = sorted(by_age, key=scores.__getitem__, reverse=True)
     gains: dict[int, float] = {}
     older: dict[int, int] = {}
@@ -196,7 +206,7 @@ def ranked(
             gained = [round(score + gains.get(at, 0.0), 6) for at, score in enumerate(scores)]
             order = sorted(by_age, key=gained.__getitem__, reverse=True)
     taken: dict[int, float] = {}  # what overtakes an answer is as good as that
-    overtaken = _evidence(question, chosen, list(older), context, time)
+    overtaken = _evidence(question, chosen, list(older), time)
     for (old, new), speaks in zip(older.items(), overtaken, strict=True):
         taken[new] = max(taken.get(new, 0.0), taken.get(old, 0.0), speaks)
     if allowed is not None:
@@ -205,7 +215,7 @@ def ranked(
         part = order[start : start + _AT_ONCE]
         proofs = [
             max(speaks, taken.get(at, 0.0))
-            for at, speaks in zip(part, _evidence(question, chosen, part, context, time), strict=True)
+            for at, speaks in zip(part, _evidence(question, chosen, part, time), strict=True)
         ]
         sure = [confidence(speaks) for speaks in proofs]
         for at, speaks, confident in zip(part, proofs, sure, strict=True):
@@ -218,17 +228,16 @@ def ranked(
 
 
 def _evidence(
-    question: Question, candidates: Sequence[Candidate], places: Sequence[int], *parts: Sequence[float]
+    question: Question, candidates: Sequence[Candidate], places: Sequence[int], time: Sequence[float]
 ) -> list[float]:
-    """The evidence for the candidates at some places; `parts` are the context and the time of all."""
-    context, time = parts
+    """The evidence for the candidates at some places; `time` is that signal of all."""
     longer = max(1.0, question.tells / _ENOUGH)
     covers = [min(1.0, candidates[at].cover * longer) for at in places]
     covers = [
         cover + (1 - cover) * question.dated if time[at] else cover for at, cover in zip(places, covers, strict=True)
     ]
     return [
-        evidence(cover, candidates[at].dense or 0.0, question.trust, context[at], question.among)
+        evidence(cover, candidates[at].dense or 0.0, question.trust, question.among)
         for at, cover in zip(places, covers, strict=True)
     ]
 
@@ -343,12 +352,9 @@ def _timely(question: Question, candidates: Sequence[Candidate], weights: Weight
     if not question.periods:
         return [0.0] * len(candidates)
     gain = weights.time + weights.dated * question.dated
-    return [
-        gain
-        if any(
-            period.covers(candidate.created_at) or mentions(candidate.content, candidate.created_at, period)
-            for period in question.periods
-        )
-        else 0.0
-        for candidate in candidates
-    ]
+    gained = []
+    for one in candidates:
+        made_then = any(period.covers(one.created_at) for period in question.periods)
+        named = not made_then and any(mentions(one.content, one.created_at, period) for period in question.periods)
+        gained.append(gain if made_then else gain * weights.mentioned if named else 0.0)
+    return gained

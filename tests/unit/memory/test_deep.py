@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from tests.conftest import EMBEDDER
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport
@@ -12,7 +15,7 @@ from reverie.core.entry import Draft, Source
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
 from reverie.host import Host
-from reverie.providers.static import StaticEmbedder
+from reverie.memory.deep import needed
 from reverie.providers.tokenizer import TokenCounter
 
 MakeHost = Callable[..., Host]
@@ -28,7 +31,7 @@ TEXTS = [
 
 @pytest.fixture
 def host(make_host: MakeHost) -> Host:
-    return make_host(tokens=TokenCounter(), embedder=StaticEmbedder())
+    return make_host(tokens=TokenCounter(), embedder=EMBEDDER)
 
 
 def dream(host: Host, ada: Actor) -> DreamReport:
@@ -95,6 +98,27 @@ def test_a_source_that_is_surer_comes_before_a_hot_hit(host: Host, ada: Actor) -
     host.entries.put(ada, REF, [Draft(content="What a balloon ride needs is a permit of the town.")])
     hits = host.search.search(ada, REF, "haha what a zeppelin").hits
     assert (hits[0].cold, hits[0].text) == (True, CHATTER)
+
+
+@pytest.mark.parametrize(
+    ("kind", "confidence", "weak", "asked"),
+    [("note", 0.9, False, False), ("note", 0.7, False, True), ("note", 0.9, True, True), ("dream", 0.9, False, True)],
+)
+def test_only_an_original_that_is_surely_an_answer_needs_no_sources(
+    kind: str, confidence: float, weak: bool, asked: bool
+) -> None:
+    hit: Any = SimpleNamespace(weak=weak, confidence=confidence, entry=SimpleNamespace(kind=kind))
+    assert needed([hit]) is asked
+
+
+def test_a_source_and_a_line_that_says_part_of_it_are_one_hit(host: Host, ada: Actor) -> None:
+    asked = "The exercises for the knee help a lot. How do I prevent it from hurting again next winter?"
+    host.entries.put(ada, REF, [Draft(content=text) for text in (*TEXTS[:3], *TEXTS[:3], asked)])
+    report = host.dreams.run(ada, DreamPlan(REF))
+    assert report is not None
+    assert asked not in host.reader.get(ada, REF, str(report.output_id)).content
+    hits = host.search.search(ada, REF, "How do I prevent it from hurting again next winter?").hits
+    assert [hit.cold for hit in hits if "knee" in hit.text] == [True]
 
 
 def test_a_prompt_gets_the_lines_of_sources_that_answer_and_not_those_of_other_speakers(host: Host, ada: Actor) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.conftest import EMBEDDER
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Link, Scope
@@ -13,13 +14,11 @@ from reverie.core.errors import Invalid, NotFound, ReverieError
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
 from reverie.host import Host
-from reverie.providers.static import StaticEmbedder
 from reverie.store.conformance import HandClock
 from reverie.store.contract import WriteTx
 from reverie.store.sqlite import SqliteStore
 
 ADA, EVE = Actor(tenant="acme", id="ada"), Actor(tenant="rival", id="ada")
-EMBEDDER = StaticEmbedder()
 
 
 def fill(host: Host, actor: Actor, word: str, number: int = 6) -> None:

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Sequence
 
 import pytest
+from tests.conftest import EMBEDDER
 
 from reverie.core.actor import Actor
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import Draft
 from reverie.host import Host
 from reverie.memory.hits import SearchResult
-from reverie.providers.static import StaticEmbedder
 
 ACTOR = Actor(tenant="home", id="local:test")
 NOTES = (
@@ -30,7 +30,7 @@ NOTES = (
 
 @pytest.fixture
 def ask(make_host: Callable[..., Host], clock: Callable[[], int]) -> Callable[..., SearchResult]:
-    host = make_host(embedder=StaticEmbedder())
+    host = make_host(embedder=EMBEDDER)
     now = clock.now()  # type: ignore[attr-defined]
     host.entries.put(ACTOR, "me", [Draft(text, created_at=now - days * MS_PER_DAY) for days, text in NOTES])
     return lambda query, **more: host.search.search(ACTOR, "me", query, explain=True, **more)
@@ -55,7 +55,7 @@ def test_a_synonym_and_a_misspelling_are_found_and_explained(ask: Callable[..., 
 
 
 def test_a_question_and_a_note_in_other_everyday_words(make_host: Callable[..., Host]) -> None:
-    host = make_host(embedder=StaticEmbedder())
+    host = make_host(embedder=EMBEDDER)
     notes = ("Anna has moved to 48 Crookes Lane.", "Our doctor is Banerjee.", "The vet saw Momo.", "Bread at Hobson's.")
     host.entries.put(ACTOR, "me", [Draft(text) for text in notes])
     for question, note in (("Where does Anna live?", 0), ("Who is our GP?", 1), ("Which veterinarian?", 2)):
@@ -63,7 +63,7 @@ def test_a_question_and_a_note_in_other_everyday_words(make_host: Callable[..., 
 
 
 def test_a_state_that_began_later_comes_before_the_one_it_ended(make_host: Callable[..., Host]) -> None:
-    host = make_host(embedder=StaticEmbedder())
+    host = make_host(embedder=EMBEDDER)
     notes = (
         "Feature flag `new_billing` is off in production until the audit is done.",
         "The cache of the catalogue lives for 15 minutes.",
@@ -106,7 +106,7 @@ def test_a_question_about_a_time_is_answered_by_what_was_made_then(ask: Callable
 def test_a_time_finds_entries_that_neither_words_nor_meaning_would(
     make_host: Callable[..., Host], clock: Callable[[], int]
 ) -> None:
-    host, now = make_host(embedder=StaticEmbedder()), clock.now()  # type: ignore[attr-defined]
+    host, now = make_host(embedder=EMBEDDER), clock.now()  # type: ignore[attr-defined]
     many = [Draft(f"Did this and that again, round {n}.", created_at=now - 50 * MS_PER_DAY) for n in range(200)]
     host.entries.put(ACTOR, "me", [*many, Draft("Gave the geraniums away.", created_at=now - MS_PER_DAY)])
     assert host.search.search(ACTOR, "me", "what did I do yesterday?")[0].text == "Gave the geraniums away."

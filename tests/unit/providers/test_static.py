@@ -17,11 +17,11 @@ from reverie.providers.static.wordpiece import CACHED_LENGTH, WordPiece
 
 GOLDEN = {
     "": "5341e6b2646979a70e57653007a1f310169421ec9bdd9f1a5648f75ade005af1",
-    "The cat sat on the mat.": "bf635434a5ed7ab70184d6d6b5caa89aee78471dc1c175b684f9cec56ca3aec4",
-    "Deploy failed with ERR_42 in foo_bar v1.2": "878750e217e546597ea2f35eb992c662b9e4f2f9f43cf93f9212a5cfb36143ba",
-    "naïve café ÉCOLE": "ad454415b1f9b4246e024ac648005952cae2bb29424279e0c7153bdb3f7b1a51",
-    "日本語のテキスト": "bea21d134a3fd5507638d088e779642da0405aaf334ce9aeb4acfe49dfe4c5fc",
-    "word " * 3000: "62ba9d0942cdc3aa458fb764372790c93393c65c257af0c7a2fa77329ebcf76b",
+    "The cat sat on the mat.": "6092cd8df77b8db03e616075bf32fa5b1677ae1f26d6c925bd03074dd9882131",
+    "Deploy failed with ERR_42 in foo_bar v1.2": "6c3e594aedbac4e1b00ba9fa1f7840540c115cd720162ebf591b0a28091fca0b",
+    "naïve café ÉCOLE": "3704c6ed6ab94b79fb23c4c5d9a9e8214782600e420bfd86933021a6c0c23529",
+    "日本語のテキスト": "948f0136ef56e8fa77f5b9cb1a5c5f1f45d52282f15a257c285f0f89b32bf0ce",
+    "word " * 3000: "a25e5f17b4f2c4508b726b3184cd221aea846c10bc040af263567ca732b0ff17",
 }
 
 
@@ -78,6 +78,7 @@ def test_manifest_names_licence_source_and_command():
     manifest = json.loads(resources.files("reverie.providers.static").joinpath("MANIFEST.json").read_text("utf-8"))
     assert manifest["licence"] == "Apache-2.0"
     assert "all-MiniLM-L6-v2" in manifest["notice"]
+    assert "WordNet 3.0 Copyright 2006 by Princeton University" in manifest["notice"]
     assert "tools/build_embedding_table.py" in manifest["command"]
 
 

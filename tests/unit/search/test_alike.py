@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from tests.conftest import EMBEDDER
 
-from reverie.providers.static import StaticEmbedder
 from reverie.search.alike import WordVectors
 from reverie.search.analysis import question
 
 
 @pytest.fixture(scope="module")
 def vectors() -> WordVectors:
-    return WordVectors(StaticEmbedder().embed)
+    return WordVectors(EMBEDDER.embed)
 
 
 def alike(vectors: WordVectors, asked: str, *texts: str) -> list[float]:

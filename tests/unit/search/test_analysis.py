@@ -192,3 +192,9 @@ def test_one_foreign_word_makes_no_other_language():
     assert detect("Rate limit raised to 300 requests a minute per key") == "english"
     assert "minut" in terms("Rate limit raised to 300 requests a minute per key")
     assert detect("Il limite è di 300 richieste per chiave") == "italian"
+
+
+def test_an_idiom_of_two_words_is_no_word_of_a_question() -> None:
+    assert [word.text for word in question("When does the launch take place?")] == ["launch"]
+    assert [word.text for word in question("Where did we end up staying in Lisbon?")] == ["staying", "lisbon"]
+    assert [word.text for word in question("a place to take the dog")] == ["place", "take", "dog"]

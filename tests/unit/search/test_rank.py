@@ -41,6 +41,19 @@ def test_words_and_meaning_both_count():
     assert order("x", candidates) == ["e2", "e1"]
 
 
+def test_an_entry_of_the_time_asked_for_comes_before_one_that_mentions_it():
+    candidates = [
+        make_candidate("e1", created_at=MAY_8 - 40 * 86_400_000, content="The new rate starts in May.", dense=0.3),
+        make_candidate("e2", created_at=MAY_8 - 86_400_000, content="Tried the custard tarts.", dense=0.2),
+        make_candidate("e3", created_at=MAY_8 - 9 * 86_400_000, content="Bought a lamp.", dense=0.3),
+    ]
+    ranked = rank(ask("What did I write on 7 May?"), candidates, neighbours={})
+    assert [one.id for one in ranked] == ["e2", "e1", "e3"]
+    made, named, other = (one.signals["time"] for one in ranked)
+    assert named == pytest.approx(0.7 * made)
+    assert other == 0
+
+
 def test_a_passage_that_says_the_question_in_other_words_rises():
     candidates = [make_candidate("e1", dense=0.4, alike=0.1), make_candidate("e2", dense=0.35, alike=0.6)]
     ranked = rank(ask("x"), candidates, neighbours={})
