@@ -26,13 +26,13 @@ MODEL = ROOT / "src/reverie/distil/value.npz"
 DIMENSIONS = 256
 SCALES = np.concatenate(
     [
-        np.full(DIMENSIONS, 0.05),
-        np.full(value.BUCKETS, 2.5 / value.UNIT),
+        np.full(DIMENSIONS, 0.034),
+        np.full(value.BUCKETS, 5 / value.UNIT),
         np.full(value.FEATURES - value.BUCKETS, 1 / value.UNIT),
     ]
 )
-PENALTY, STEPS = 0.002, 300
-PRECISION, OTHERS, CERTAIN = 0.82, 0.84, 0.96
+PENALTY, STEPS = 0.001, 300
+PRECISION, OTHERS, CERTAIN = 0.85, 0.78, 0.96
 """Of must-keep (in English, in other languages) and of chatter, on statements the model never saw: the limits are the
 lowest that reach them."""
 
@@ -51,42 +51,78 @@ def vectors() -> tuple[np.ndarray, dict[str, int]]:
     return table, {name: row for row, name in enumerate(names) if value.words_of(name) == [name]}
 
 
-def features(text: str, language: str, table: np.ndarray, known: dict[str, int]) -> np.ndarray:
-    words = value.words_of(text)
-    rows = [known[word] for word in words if word in known]
-    mean = table[rows].mean(axis=0) if rows else np.zeros(DIMENSIONS)
-    row = np.zeros(value.FEATURES)
-    for number, size in value.surface(text, words, language).items():
-        row[number] = size
-    return np.concatenate([mean, row])
+class Rows:
+    """Statements as features: the mean of their vectors, dense, and the few of the surface that apply, sparse."""
+
+    def __init__(self, texts: list[str], table: np.ndarray, known: dict[str, int]) -> None:
+        means, found = [], []
+        for text in texts:
+            words = value.words_of(text)
+            rows = [known[word] for word in words if word in known]
+            means.append(table[rows].mean(axis=0) if rows else np.zeros(DIMENSIONS))
+            found.append(value.surface(text, words, value.language_of(text)))
+        self.dense = np.array(means, dtype=np.float32)
+        self.columns = [np.fromiter(row, dtype=np.int64) for row in found]
+        self.sizes = [np.fromiter(row.values(), dtype=np.float32) for row in found]
+
+    def chosen(self, numbers: np.ndarray) -> Rows:
+        part = object.__new__(Rows)
+        part.dense = self.dense[numbers]
+        part.columns = [self.columns[number] for number in numbers]
+        part.sizes = [self.sizes[number] for number in numbers]
+        return part
+
+    def flat(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Columns and sizes of all statements, one after the other, and where each begins: all have a feature."""
+        starts = np.cumsum([0, *(len(row) for row in self.columns[:-1])])
+        return np.concatenate(self.columns), np.concatenate(self.sizes), starts
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        columns, sizes, starts = self.flat()
+        sparse = np.add.reduceat(weights[DIMENSIONS:][columns] * sizes[:, None], starts)
+        return self.dense @ weights[:DIMENSIONS] + sparse
 
 
 def half(text: str) -> int:
     return hashlib.sha256(text.encode()).digest()[0] % 2
 
 
-def softmax(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Weights of a softmax regression: full batches, Adam, an L2 penalty, rarer classes weighed up."""
-    wanted = np.eye(int(targets.max()) + 1, dtype=np.float32)[targets]
+def softmax(rows: Rows, targets: np.ndarray) -> np.ndarray:
+    """Weights of a softmax regression over scaled features: full batches, Adam, an L2 penalty, rarer classes weighed
+    up."""
+    scales = SCALES.astype(np.float32)
+    dense = rows.dense * scales[:DIMENSIONS]
+    columns, sizes, starts = rows.flat()
+    sizes = (sizes * scales[DIMENSIONS:][columns])[:, None]
+    order = np.argsort(columns, kind="stable")
+    holders = np.repeat(np.arange(len(starts)), np.diff([*starts, len(columns)]))[order]
+    ordered = sizes[order]
+    present, firsts = np.unique(columns[order], return_index=True)
+    wanted = np.eye(len(value.CLASSES), dtype=np.float32)[targets]
     share = (1 / np.maximum(1, wanted.sum(0)))[targets] ** np.float32(0.5)
-    share /= share.mean()
-    weights = np.zeros((rows.shape[1], wanted.shape[1]), dtype=np.float32)
+    share = (share / share.mean())[:, None] / len(targets)
+    weights = np.zeros((len(SCALES), wanted.shape[1]), dtype=np.float32)
     first, second = np.zeros_like(weights), np.zeros_like(weights)
+    slope = np.zeros_like(weights)
     for step in range(1, STEPS + 1):
-        logits = rows @ weights
+        logits = dense @ weights[:DIMENSIONS]
+        logits += np.add.reduceat(weights[DIMENSIONS:][columns] * sizes, starts)
         logits -= logits.max(1, keepdims=True)
         chance = np.exp(logits)
         chance /= chance.sum(1, keepdims=True)
-        slope = rows.T @ ((chance - wanted) * share[:, None]) / len(rows) + PENALTY * weights
+        wrong = (chance - wanted) * share
+        slope[:] = PENALTY * weights
+        slope[:DIMENSIONS] += dense.T @ wrong
+        slope[DIMENSIONS + present] += np.add.reduceat(wrong[holders] * ordered, firsts)
         first = 0.9 * first + 0.1 * slope
         second = 0.999 * second + 0.001 * slope * slope
         weights -= 0.05 * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
     return weights
 
 
-def fit(rows: np.ndarray, names: list[str]) -> np.ndarray:
+def fit(rows: Rows, names: list[str]) -> np.ndarray:
     """Weights of the raw features in units of 1 / QUANTUM, one column per class."""
-    found = softmax((rows * SCALES).astype(np.float32), np.array([value.CLASSES.index(name) for name in names]))
+    found = softmax(rows, np.array([value.CLASSES.index(name) for name in names]))
     return found * SCALES[:, None] * value.QUANTUM
 
 
@@ -103,13 +139,13 @@ def main() -> None:
     names, texts = [row[1] for row in rows], [row[2] for row in rows]
     english = np.array([row[0] == "en" for row in rows])
     table, known = vectors()
-    given = np.array([features(text, value.language_of(text), table, known) for text in texts])
+    given = Rows(texts, table, known)
     side = np.array([half(text) for text in texts])
     scores = np.zeros((len(rows), 2), dtype=np.int64)
     for held in (0, 1):
-        seen = [i for i in range(len(rows)) if side[i] != held]
-        weights = fit(given[seen], [names[i] for i in seen])
-        found = value.chances(np.rint(given[side == held] @ weights).astype(np.int64))
+        seen, unseen = np.flatnonzero(side != held), np.flatnonzero(side == held)
+        weights = fit(given.chosen(seen), [names[i] for i in seen])
+        found = value.chances(np.rint(given.chosen(unseen).scores(weights)).astype(np.int64))
         scores[side == held, 0] = found[:, : len(value.MUST_KEEP)].sum(axis=1)
         scores[side == held, 1] = found[:, -len(value.LOW) :].sum(axis=1)
     must = np.array([name in value.MUST_KEEP for name in names])
@@ -141,13 +177,14 @@ def main() -> None:
         scores = table @ weights[:DIMENSIONS]
         order = sorted(known, key=lambda word: known[word])
         unit = max(1, int(np.ceil(np.abs(scores).max() / 127)))
+        step = max(1, int(np.ceil(np.abs(weights[DIMENSIONS:]).max() / 32767)))
         out = io.BytesIO()
         np.savez_compressed(
             out,
             words=np.frombuffer("\n".join(order).encode(), dtype=np.uint8),
             scores=np.rint(scores[[known[word] for word in order]] / unit).astype(np.int8),
-            surface=np.rint(weights[DIMENSIONS:]).astype(np.int32),
-            limits=np.array([unit, *limits]),
+            surface=np.rint(weights[DIMENSIONS:] / step).astype(np.int16),
+            limits=np.array([unit, step, *limits]),
         )
         MODEL.write_bytes(out.getvalue())
         print(f"wrote {MODEL.relative_to(ROOT)}, sha256 {hashlib.sha256(out.getvalue()).hexdigest()[:12]}")

@@ -61,7 +61,7 @@ USE_CASES = {
     "searches": "reverie.memory.searches:RecordedSearches parts rules",
     "sessions": "reverie.memory.sessions:Sessions parts keys",
     "archives": "reverie.dreams.archive:Archives parts rules",
-    "consolidator": "reverie.dreams.consolidate:Consolidator parts rules",
+    "consolidator": "reverie.dreams.consolidate:Consolidator parts rules commitments.infer",
     "dreams": "reverie.dreams.engine:DreamEngine parts rules entries archives replays",
     "lineage": "reverie.dreams.lineage:Lineage parts rules archives searches memory_dream_undo.undo_report",
     "replays": "reverie.dreams.replay:Replays search searches",
@@ -100,7 +100,7 @@ USE_CASES = {
         "reverie.protocols.openwop.conformance.injection:InjectionProbe parts injection entries reader lifecycle"
     ),
     "injection": "reverie.protocols.openwop.injection:Injection parts search",
-    "passes": "reverie.protocols.openwop.passes:PassRunner parts rules reader dreams consolidator archives commitments",
+    "passes": "reverie.protocols.openwop.passes:PassRunner parts rules reader dreams consolidator archives",
     "runs": "reverie.protocols.openwop.runs:Runs parts rules entries workflows",
     "workflows": "reverie.protocols.openwop.workflows:workflows parts passes dispatcher injection_probe",
     "workspace": "reverie.protocols.openwop.workspace:Workspace parts rules",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from importlib.metadata import version
 
@@ -80,7 +81,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/12 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/13 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> PreparedSources:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
@@ -93,6 +94,7 @@ class ExtractiveDistiller:
         kept_sources = sorted(copies)
         names = vocatives({s.speaker for s in ordered if s.speaker})
         values = _values(said, kept_sources)
+        repeated = _repeated(ordered, said)
         items: list[Candidate] = []
         collapsed = []
         for i in kept_sources:
@@ -100,12 +102,16 @@ class ExtractiveDistiller:
             ids = (source.id, *(ordered[j].id for j in reversed(copies[i]) if j != i))
             if len(ids) > 1:
                 collapsed.append(Collapsed(kept=ids[0], merged=ids[1:]))
-            fresh = candidates(i, source, said[i], values.get(i, ()), names=names, ids=ids)
+            since = ordered[copies[i][0]].created_at
+            fresh = candidates(
+                i, source, said[i], values.get(i, ()), names=names, ids=ids, since=since, repeated=repeated
+            )
             if i and fresh:
                 fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
             items.extend(fresh)
         into: Into = {}
-        items = side_by_side(overtake(roll_up(once(items, into), into), into), into)
+        items = [item for item in roll_up(once(items, into), into) if not item.idle]
+        items = side_by_side(overtake(items, into), into)
         concepts, weights = _weighed(items, sum(map(len, values.values())))
         return PreparedSources(
             sources=tuple(ordered[i] for i in kept_sources),
@@ -166,11 +172,13 @@ class ExtractiveDistiller:
             else:
                 beyond = middle
         kept = [items[i] for i in sorted(ranked[:chosen])]
-        if whole and len(kept) == len(items) and any(item.whole for item in items):
+        if whole and len(kept) == len(items):
             said = [_unshortened(item) for item in items]
-            longer, size = _drawn(replace(prepared, candidates=tuple(said)), range(len(items)), count)
-            if size <= output_tokens:
-                kept, text, tokens = said, longer, size
+            for apart in (True, False):
+                longer, size = _drawn(replace(prepared, candidates=tuple(said)), range(len(items)), count, apart=apart)
+                if size <= output_tokens:
+                    kept, text, tokens = said, longer, size
+                    break
         stated = {i for item in kept for i in item.source_ids}
         chosen_places = {item.place for item in kept}
         missed = [item for item in items if item.must_keep and item.place not in chosen_places] + avoided
@@ -300,8 +308,8 @@ def _with_needed(chosen: Iterable[int], needs: Sequence[int | None]) -> list[int
     return sorted(out)
 
 
-def _drawn(prepared: PreparedSources, chosen: Iterable[int], count: Count) -> tuple[str, int]:
-    text = render((prepared.candidates[i] for i in sorted(chosen)), prepared.length)
+def _drawn(prepared: PreparedSources, chosen: Iterable[int], count: Count, *, apart: bool = False) -> tuple[str, int]:
+    text = render((prepared.candidates[i] for i in sorted(chosen)), prepared.length, apart=apart)
     return text, count(text)
 
 
@@ -316,6 +324,19 @@ def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> 
         gists.append(gist(words, group))
         exact.append(" ".join(p.text.casefold() for p in pieces).strip(" .!"))
     return collapse(gists, exact)
+
+
+def _repeated(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> frozenset[str]:
+    """Texts that several speakers used, or one on several days."""
+    first: dict[str, tuple[str | None, date]] = {}
+    out = set()
+    for source, pieces in zip(ordered, said, strict=True):
+        mark = (source.speaker, day_of(source.created_at))
+        for phrase in pieces:
+            text = phrase.text.casefold()
+            if first.setdefault(text, mark) != mark:
+                out.add(text)
+    return frozenset(out)
 
 
 def _values(said: Sequence[Sequence[Phrase]], chosen: Iterable[int]) -> dict[int, list[Value]]:

@@ -1,4 +1,5 @@
-"""Write chosen statements as text: a heading per day, a line per speaker or subject, oldest day first.
+"""Write chosen statements as text: a heading per day, a line per speaker or subject, oldest day first. Where
+there is room every entry has a line of its own: it reads better and is found better.
 
 Notes of many different days have a heading per month instead: a heading per note would cost too much. There the
 day follows a statement whose meaning depends on it. A text that would be longer than its sources has a
@@ -13,7 +14,8 @@ from datetime import date
 from reverie.distil.dates import MONTHS, UNKNOWN_DAY, spell
 from reverie.distil.statements import Candidate
 
-LONGEST_LINE = 56  # words and marks
+LONGEST_LINE = 56
+"""Words and marks of a line that goes on with another entry of the same speaker."""
 _LONGEST_ENTRY = 112
 """Words and marks of a line that goes on with the same entry: what was said at once is found and read at once."""
 
@@ -40,19 +42,22 @@ def shown(item: Candidate) -> str:
     return f"{item.text} (×{item.times})" if item.times > 1 else item.text
 
 
-def render(chosen: Iterable[Candidate], most: int | None = None) -> str:
-    """The text of statements given in canonical order. `most`: characters of their sources."""
+def render(chosen: Iterable[Candidate], most: int | None = None, *, apart: bool = False) -> str:
+    """The text of statements given in canonical order. `most`: characters of their sources; `apart`: every entry has a
+    line of its own, if the text is still no longer than its sources."""
     items = list(chosen)
     monthly = is_sparse(items)
-    text = ""
+    text = _render(items, monthly=monthly, days=monthly, heads=True, apart=True) if apart else ""
+    if apart and most is not None and len(text) <= most:
+        return text
     for month, days, heads in ((monthly, monthly, True), (True, True, True), (True, False, True), (True, False, False)):
-        text = _render(items, monthly=month, days=days, heads=heads)
+        text = _render(items, monthly=month, days=days, heads=heads, apart=False)
         if most is None or len(items) < _FEW or len(text) <= most:
             break
     return text
 
 
-def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: bool) -> str:
+def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: bool, apart: bool) -> str:
     lines: list[str] = []
     day = None
     line: list[str] = []
@@ -71,14 +76,14 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
         if (
             days
             and item.day != UNKNOWN_DAY
-            and item.how != "rolled"
+            and (item.how != "rolled" or item.since == item.day)
             and (item.kind in _DATED or item.how == "shortened")
         ):
             text = f"{text} ({item.day.day} {MONTHS[item.day.month - 1]})"
         joins = (
             last is not None
             and item.label == last.label
-            and (item.label is not None or item.place[0] == last.place[0])
+            and (item.place[0] == last.place[0] or not (apart or item.label is None))
             and length + item.length <= (_LONGEST_ENTRY if item.place[0] == last.place[0] else LONGEST_LINE)
         )
         if joins:

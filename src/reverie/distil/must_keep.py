@@ -99,17 +99,23 @@ _FORBIDS = re.compile(
     r"\b(?:must(?: not|n't)(?! have been)|not allowed|forbidden|under no circumstances)\b", re.IGNORECASE
 )
 """Prohibitions, which count whatever else the statement says: `must not have cheese, she was sick all night`."""
+_CHANGES = re.compile(
+    r"(?:we |i )?(?:raised|lowered|increased|reduced|extended|changed|set|limited|moved)\b[^.;:]{3,60} to \d",
+    re.IGNORECASE,
+)
+"""Changes of a value, which read like a report: `Raised the timeout to 40 minutes`. The value before is overtaken."""
 _NEUTRAL = 1024
 """The value of a statement that the model finds as likely to matter as not: `That must have been scary!` is below."""
 
 
 def matters(sentence: str, value: Value) -> bool:
-    """Whether a statement must be kept: by the model, as a prohibition, or by a pattern that the model does not deny.
+    """Whether a statement must be kept: by the model, as a prohibition or a change of a value, or by a pattern that the
+    model does not deny.
 
     A question that states nothing is never kept for its own sake.
     """
     weighty = value.weight >= _NEUTRAL and is_weighty(sentence)
-    if not (value.must_keep or weighty or _FORBIDS.search(sentence)):
+    if not (value.must_keep or weighty or _FORBIDS.search(sentence) or _CHANGES.match(sentence)):
         return False
     return not sentence.endswith("?") or value is UNKNOWN or not asks_only(sentence)
 

@@ -169,7 +169,7 @@ def require(work: Work, budget: int) -> None:
     if work.minimum_required > budget:
         raise TokenBudgetExceeded(
             f"A budget of {budget} tokens cannot hold this memory; it takes at least {work.minimum_required}. "
-            "Raise the budget, or use fit to begin with the oldest part that fits.",
+            "Raise the budget, or choose fit (--fit on the command line) to begin with the oldest part that fits.",
             details={"budget": budget, "minimumRequired": work.minimum_required},
         )
 

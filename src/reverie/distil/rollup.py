@@ -2,6 +2,7 @@
 
 `Reindex finished in 41 s` on nineteen days becomes `Reindex finished in 41 to 66 s (×19, 3 to 9 October 2025)`. Only
 lines of one speaker whose words are equal and whose numbers differ are rolled up; every source stays behind the line.
+A report that the same thing failed follows in the brackets: `once: reindex failed`.
 A reading that the value model takes for more than routine is rolled up with its like where the numbers are measurements
 (`disk of log-3 at 86 %`): a ticket or an invoice with another number is another thing.
 """
@@ -11,31 +12,45 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 
 from reverie.distil.dates import MONTHS, UNKNOWN_DAY, spell
-
-if TYPE_CHECKING:
-    from reverie.distil.statements import Candidate, Into
+from reverie.distil.statements import Candidate, Into
 
 LEAST = 3
 """Reports of the same template before they are rolled up."""
 _MOST_NUMBERS = 4
 """A line with more numbers says more than ranges can."""
-_NUMBER = re.compile(r"(?<![\w.,:/-])\d[\d,]*(?:\.\d+)?(?![\w:/-])|\b\d{1,2}:\d\d\b")
+_NUMBER = re.compile(r"(?<![\w.,:/-])(?:\d[\d,]*(?:\.\d+)?(?![\w:/-])|\d+/\d+(?![\w/-]))|\b\d{1,2}:\d\d\b")
+_FAILURE = re.compile(
+    r"(?i)\b(?:fail(?:s|ed|ure)|crashed|aborted|timed out|fehlgeschlagen|échoué|falló|fallit[oa]|falhou|mislukt)\b"
+)
+_ENDS = re.compile(
+    rf"{_FAILURE.pattern}|\b(?:ok|okay|done|passe[sd]|succeeded|finished|complete[ds]?|ended|ready|green|took|built|ran"
+    r"|fertig|abgeschlossen|erfolgreich|termin[ée]+e?|réussie?|terminad[oa]|completad[oa]|list[oa]|conclu[ií]d[oa]"
+    r"|completat[oa]|riuscit[oa]|klaar|gelukt)\b"
+)
+"""Words for the outcome of a thing."""
+_TERSE = 2
+"""Words of a report of which a count and dates would be most of the line: `heartbeat`, `sync ok`."""
+_LONGEST_FAILURE = 24
+"""Words and marks of a report of a failure that follows in the brackets of the others."""
 
 
 _UNIT = re.compile(
-    r" ?(?:%|°|[kMGT]i?B\b|[mµn]?s\b|min\b|h\b|(?:second|minute|hour|day|request|message|item|row|user|error)s?\b"
-    r"|(?:req|rps|qps|ops|km|kg|[kM]?W|kWh|V|A|C|F|mbar|hPa)\b)"
+    r" ?(?:%|°|[kMGT]i?B\b|[mµn]?s\b|min\b|h\b"
+    r"|(?:second|minute|hour|day|request|message|item|row|line|file|test|user|error)s?\b"
+    r"|(?:req|rps|qps|ops|km|kg|[kM]?W|kWh|V|A|C|F|mbar|hPa|degrees|Grad|grados|degrés)\b)"
 )
 """Units after a measured number."""
 
 
-def _measures(text: str) -> bool:
-    """Whether every number of a statement is a measurement."""
+def _measures(text: str, differ: Sequence[bool] = ()) -> bool:
+    """Whether the numbers of a statement are measurements: all, or those that differ from one report to the other."""
     found = list(_NUMBER.finditer(text))
-    return bool(found) and all(_UNIT.match(text, number.end()) for number in found)
+    asked = differ or [True] * len(found)
+    return any(asked) and all(
+        _UNIT.match(text, one.end()) for one, changes in zip(found, asked, strict=True) if changes
+    )
 
 
 def template(text: str) -> tuple[str, ...]:
@@ -53,35 +68,74 @@ def roll_up(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     for item in items:
         if not item.required and (item.reports or _measures(item.text)):
             groups.setdefault((item.speaker, item.about, template(item.text)), []).append(item)
+    rolled = [group for (_, _, words), group in groups.items() if _is_routine(group, words)]
+    alone = {item.place for group in rolled for item in group}
+    failures = _failures([item for item in items if item.place not in alone]) if rolled else {}
     replaced: dict[tuple[int, int], Candidate | None] = {}
-    for (_, _, words), group in groups.items():
-        if len(group) < LEAST or len(words) > _MOST_NUMBERS + 1 or 2 * sum(one.reports for one in group) < len(group):
+    for group in rolled:
+        newest = group[-1]
+        failed = failures.pop((newest.speaker, newest.about, _head(newest.text)), [])
+        failed = [] if _FAILURE.search(newest.text) else failed
+        if not failed and len(newest.concepts) <= _TERSE and all(item.idle for item in group):
+            replaced.update({item.place: None for item in group})
             continue
-        if any(one.kind != "status" for one in group) and not _measures(group[-1].text):
-            continue
-        for item in group[:-1]:
+        for item in (*group[:-1], *failed):
             replaced[item.place] = None
-            into[item.place] = ("rolled", group[-1].place)
-        replaced[group[-1].place] = _rolled(group)
+            into[item.place] = ("rolled", newest.place)
+        replaced[newest.place] = _rolled(group, failed)
     return [kept for item in items if (kept := replaced.get(item.place, item)) is not None]
 
 
-def _rolled(group: Sequence[Candidate]) -> Candidate:
+def _is_routine(group: Sequence[Candidate], words: Sequence[str]) -> bool:
+    """Whether statements of one template are reports of the same thing, often enough for one line."""
+    often = sum(item.times if item.since != item.day else 1 for item in group)  # said twice at once is said once
+    if often < LEAST or len(words) > _MOST_NUMBERS + 1:
+        return False
+    if 2 * sum(item.reports for item in group) < len(group):
+        return False
+    if all(item.kind == "status" for item in group):
+        return True
+    columns = zip(*(numbers(item.text) for item in group), strict=True)
+    return _measures(group[-1].text, [len(set(column)) > 1 for column in columns])
+
+
+def _head(text: str) -> str:
+    """The thing that a report begins with: `Nightly import` of `Nightly import finished in 40 min`."""
+    found = _ENDS.search(text)
+    return text[: found.start()].casefold().strip(" :,") if found else ""
+
+
+def _failures(items: Sequence[Candidate]) -> dict[tuple[str | None, str | None, str], list[Candidate]]:
+    """Reports that something failed, by their speaker, subject and the thing that failed."""
+    out: dict[tuple[str | None, str | None, str], list[Candidate]] = {}
+    for item in items:
+        short = item.reports and not item.must_keep and item.length <= _LONGEST_FAILURE
+        if short and _FAILURE.search(item.text) and (head := _head(item.text)):
+            out.setdefault((item.speaker, item.about, head), []).append(item)
+    return out
+
+
+def _rolled(group: Sequence[Candidate], failed: Sequence[Candidate]) -> Candidate:
     newest = group[-1]
     columns = list(zip(*(numbers(item.text) for item in group), strict=True))
     ranges = iter([_span(column) for column in columns])
     text = _NUMBER.sub(lambda _: next(ranges), newest.text).rstrip(" .")
-    ids = tuple(dict.fromkeys(i for item in reversed(group) for i in item.source_ids))
-    days = _days(group[0].day, newest.day)
-    times = sum(item.times for item in group)
+    ids = tuple(dict.fromkeys(i for item in reversed((*failed, *group)) for i in item.source_ids))
+    first = min(item.since for item in group)
+    days = _days(first, newest.day) if first != newest.day else ""  # one day is that of the line
+    often = sum(item.times for item in failed)
+    count = "once" if often == 1 else f"{often} times, last"
+    wrong = f"; {count}: {failed[-1].text.rstrip(' .')}" if failed else ""
     return newest._replace(
-        text=f"{text} (×{times}{f', {days}' if days else ''})",
+        text=f"{text} (×{sum(item.times for item in group)}{f', {days}' if days else ''}{wrong})",
         whole="",
         source_ids=ids,
         times=1,  # the count is part of the text
         how="rolled",
+        since=first,
+        idle=False,
         must_keep=any(item.must_keep for item in group),
-        length=newest.length + len(columns) + 4,
+        length=newest.length + len(columns) + 4 + sum(item.length for item in failed[-1:]),
         needs=None,
     )
 
@@ -93,8 +147,8 @@ def _span(column: Sequence[str]) -> str:
 
 
 def _size(number: str) -> tuple[int, ...]:
-    if ":" in number:
-        return tuple(int(part) for part in number.split(":"))
+    if ":" in number or "/" in number:
+        return tuple(int(part) for part in re.split("[:/]", number))
     whole, _, fraction = number.replace(",", "").partition(".")
     return (int(whole), int(fraction.ljust(9, "0")[:9] or 0))
 
@@ -102,8 +156,6 @@ def _size(number: str) -> tuple[int, ...]:
 def _days(first: date, last: date) -> str:
     if UNKNOWN_DAY in (first, last):
         return ""
-    if first == last:
-        return spell(first)
     if (first.year, first.month) == (last.year, last.month):
         return f"{first.day} to {spell(last)}"
     if first.year == last.year:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from datetime import date
 from typing import NamedTuple
 
@@ -27,6 +27,10 @@ _OWN = frozenset({"mine", "ours"})
 """Words for a thing that the question before them names: `What about shoes? Mine have 700 km on them.`"""
 _TELLING = 2
 """Telling words with which a statement is kept while there is room, even if it reads like chatter."""
+_CERTAIN = 250
+"""The value below which a statement is chatter whatever its words are. Chatter that was repeated is chatter, too."""
+_ABBREVIATIONS = frozenset({"ci", "ok", "pr"})
+"""Words in capitals that name nothing."""
 
 
 ROUTINE = "status"
@@ -80,6 +84,7 @@ class Candidate(NamedTuple):
     text: str
     whole: str  # the same before it was shortened; empty when it says no more
     day: date
+    since: date  # the day of the oldest source
     speaker: str | None
     about: str | None  # the subject of its source
     source_ids: tuple[str, ...]
@@ -89,6 +94,7 @@ class Candidate(NamedTuple):
     must_keep: bool  # judged to matter: its source leaves hot memory only with it
     kind: str  # the class the value model gave it
     reports: bool  # a status by the value model, routine or not
+    idle: bool  # surely a routine report, without a figure or a name: `Waiting for the build`
     length: int  # words and marks
     factor: int
     concepts: dict[str, int]  # weight in tenths of a word, in order
@@ -109,9 +115,12 @@ def candidates(
     *,
     names: frozenset[str],
     ids: tuple[str, ...],
+    since: int,
+    repeated: Set[str],
 ) -> list[Candidate]:
-    """The statements of one source that say something. `ids`: the source, then its duplicates."""
-    day = day_of(source.created_at)
+    """The statements of one source that say something. `ids`: the source, then its duplicates; `since`: the moment of
+    the oldest of them; `repeated`: texts of several sources, of any speaker."""
+    day, oldest = day_of(source.created_at), day_of(since)
     out: list[Candidate] = []
     asked: Sequence[Token] = ()  # a question that is left out, if it came just before
     for number, ((original, form, text, tokens), value) in enumerate(zip(said, values, strict=True)):
@@ -128,7 +137,7 @@ def candidates(
         if idle and original.endswith("?") and not stated:
             asked = tokens
             continue
-        if idle and not _tells(tokens, names):
+        if idle and (value.weight < _CERTAIN or text.casefold() in repeated or not _tells(tokens, names)):
             continue
         kept = tokens
         if form is not Form.CODE and form is not Form.ASIDE:
@@ -144,6 +153,7 @@ def candidates(
         elif asked and kept[0].lower in _OWN:
             shown = f"({join(asked)}) {shown}"
         asked = ()
+        variant, subject = _distinction(kept)
         out.append(
             Candidate(
                 place=(position, number),
@@ -151,6 +161,7 @@ def candidates(
                 text=shown,
                 whole=_before(shown, text, stated) if form in (Form.PROSE, Form.ITEM) else "",
                 day=day,
+                since=oldest,
                 speaker=source.speaker,
                 about=source.subject,
                 source_ids=ids,
@@ -159,6 +170,7 @@ def candidates(
                 required=required,
                 must_keep=required or weighty,
                 reports=value.kind == "status",
+                idle=routine and not required and value.weight < _CERTAIN and _ABBREVIATIONS.issuperset(variant),
                 kind=ROUTINE if routine else value.kind if value.kind != ROUTINE else "fact",
                 length=len(kept) + 1,
                 factor=score.factor(
@@ -170,13 +182,18 @@ def candidates(
                     idle=idle,
                 ),
                 concepts=score.concepts(kept),
-                variant=tuple(t.lower for i, t in enumerate(kept) if t.varies or (i and t.capital)),
-                subject=frozenset(
-                    t.stem for i, t in enumerate(kept) if t.telling and not t.varies and not (i and t.capital)
-                ),
+                variant=variant,
+                subject=subject,
             )
         )
     return out
+
+
+def _distinction(tokens: Sequence[Token]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The words that would make another fact of a statement, and its subject without them."""
+    variant = tuple(t.lower for i, t in enumerate(tokens) if t.varies or (i and t.capital))
+    subject = frozenset(t.stem for i, t in enumerate(tokens) if t.telling and not t.varies and not (i and t.capital))
+    return variant, subject
 
 
 def _tells(tokens: Sequence[Token], names: frozenset[str]) -> bool:
@@ -245,6 +262,7 @@ def once(items: Iterable[Candidate], into: Into) -> list[Candidate]:
             newest = newest._replace(
                 source_ids=ids,
                 times=len(ids),
+                since=min(c.since for c in group),
                 required=any(c.required for c in group),
                 must_keep=any(c.must_keep for c in group),
                 factor=max(c.factor for c in group),
@@ -316,6 +334,10 @@ def with_earlier(newest: Candidate, before: Candidate) -> Candidate:
     )
 
 
+_DONE = re.compile(r"(?:[A-Z][a-z]+ed|Made|Ran|Took|Sent|Wrote|Built|Sold|Paid|Went|Did) ")
+"""The beginning of a note about what its author did."""
+
+
 def side_by_side(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     """Join the present and the former statement into one line.
 
@@ -325,7 +347,7 @@ def side_by_side(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     """
     about: dict[tuple[str | None, frozenset[str]], list[Candidate]] = {}
     for item in items:
-        if len(item.subject) > 1 and not item.reports:
+        if len(item.subject) > 1 and not item.reports and not _DONE.match(item.text):
             about.setdefault((item.about, item.subject), []).append(item)
     absorbed: dict[tuple[int, int], None] = {}
     merged: dict[tuple[int, int], Candidate] = {}

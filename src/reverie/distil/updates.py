@@ -358,6 +358,8 @@ def _kind(token: Token, after: Token | None) -> str | None:
         return "year"
     if low in MONTH_NAMES and token.capital:
         return "month"
+    if token.hard and next((c for c in low if c.isalnum()), "").isalpha() and any(c.isdigit() for c in low):
+        return "code"
     if (token.hard and any(c.isdigit() for c in low)) or low in NUMBERS:
         return f"amount {after.stem}" if after is not None and after.content else "amount"
     return None
@@ -401,7 +403,8 @@ def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
         return 72
     if older.shape and newer.stops and share >= 70 and newer.stems - older.stems:
         return 70
-    if not older.shape and newer.changes and of_all >= 40 and (clash or (named and fresh) or (fresh and of_all >= 50)):
+    changed = clash or (named and fresh) or (fresh and of_all >= 50 and len(older.stems) > 1)
+    if not older.shape and newer.changes and of_all >= 40 and changed:
         return of_all
     return 0
 

@@ -51,13 +51,15 @@ COVERED = word_set(
 """Languages with labels of their own."""
 OTHER = "other"
 """A language with labels, but which one is not known."""
-BUCKETS = 4096
+BUCKETS = 16384
 _SHORT, _LONG = 4, 20
+_LONGEST_NUMBER = 5
+"""Digits above which a number is as good as any other: numbers count by their length alone."""
 UNIT = 64
 """The value of a surface feature that applies, and of the bias."""
 
-_WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0dff\u0e00-\u0eff])+(?:['’][^\W\d_]+)?|\d|[!?]")
-"""Words with the marks that stand above or below letters, digits, and marks of tone."""
+_WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0dff\u0e00-\u0eff])+(?:['’][^\W\d_]+)?|\d+|[!?]")
+"""Words with the marks that stand above or below letters, numbers, and marks of tone."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
 _MARKS = str.maketrans("’？！؟", "'?!?")
@@ -74,6 +76,9 @@ _SURFACE: tuple[re.Pattern[str], ...] = tuple(
         r"(?<=[a-z,] )[A-Z][a-z]+",
         r":",
         r"%|\b(?:ms|s|MB|GB|percent|degrees)\b",
+        r"^[a-z]",
+        r"[^\W_]$",
+        r"^[A-Za-z]+ing\b",
     )
 )
 _WORDS = tuple(
@@ -129,6 +134,9 @@ UNKNOWN = Value("fact", must_keep=True, chatter=False, weight=2 * WHOLE)
 
 COURTESY = Value("chatter", must_keep=False, chatter=True, weight=0)
 """The verdict on a greeting, thanks or an acknowledgement, in any language."""
+FIGURE = Value("status", must_keep=False, chatter=True, weight=WHOLE // 4)
+"""The verdict on a short figure alone, without the words that would say what it is."""
+_BARE = re.compile(r"\W*\d{1,4}\W*")
 
 _OTHER_SCRIPT = re.compile(
     r"[\u0370-\u1dbf\u2c00-\ua71f\ua800-\ud7ff\uf900-\ufaff\ufb1d-\ufdff\ufe70-\ufefc\U00020000-\U0003ffff]"
@@ -141,7 +149,10 @@ _SCRIPTS = (
 _NEIGHBOURS = re.compile(r"[іїєґўђјљњћџ]|[پچژگکیٹڈڑے]")
 """Letters of languages that share a script with one that has labels, but have none themselves."""
 _FEWEST = 3
-"""Words without which the language of a text in Latin letters is a guess."""
+"""Words without which the language of a text in Latin letters is a guess: `compile ok (14.2 s)` has two."""
+_SPELT = re.compile(r"[^\W\d_]{2,}")
+_EVERYWHERE = re.compile(r"(?i)\b(?:ok|okay|ci|pr)\b")
+"""Words of every language, though some are spelt like function words of one."""
 
 
 def language_of(text: str) -> str:
@@ -155,16 +166,16 @@ def language_of(text: str) -> str:
                 return name
         name, sure = guess(text)
         return name if sure and name in COVERED and not _NEIGHBOURS.search(text.lower()) else ""
-    name, sure = guess(text)
+    name, sure = guess(_EVERYWHERE.sub(" ", text))
     if name == ENGLISH and _is_foreign(text, sure=sure):
         return OTHER
-    if not sure or name == ENGLISH or (text.isascii() and len(text.split()) < _FEWEST):
+    if not sure or name == ENGLISH or (text.isascii() and len(_SPELT.findall(text)) < _FEWEST):
         return ENGLISH
     return name if name in COVERED else ""
 
 
 def words_of(text: str) -> list[str]:
-    """Words, digits and marks; where words are not set apart, pairs of characters."""
+    """Words, numbers and marks; where words are not set apart, pairs of characters."""
     found = _WORD.findall(text.lower().translate(_MARKS))
     if text.isascii() or not _UNSPACED.search(text):
         return found
@@ -229,10 +240,15 @@ def _cued(text: str) -> int:
 
 
 def surface(text: str, words: Sequence[str], language: str = ENGLISH) -> dict[int, int]:
-    """The features that apply, by number: hashed words and pairs of words, then what the surface shows."""
-    grams = {*words, *(f"{a} {b}" for a, b in pairwise(words)), *("~" + word[:5] for word in words if len(word) > 5)}
-    if words:
-        grams |= {"^" + words[0], "^" + " ".join(words[:2]), words[-1] + "$"}
+    """The features that apply, by number: hashed words, pairs of words and pairs around a word, then what the surface
+    shows."""
+    said = [f"#{min(len(word), _LONGEST_NUMBER)}" if word[0].isdigit() else word for word in words]
+    grams = {*said, *("~" + word[:5] for word in said if len(word) > 5)}
+    grams.update(f"{a} {b}" for a, b in pairwise(said))
+    grams.update(f"{a} * {b}" for a, b in zip(said, said[2:], strict=False))
+    if said:
+        first = said[0]
+        grams |= {"^" + first, "^" + " ".join(said[:2]), "^~" + first[-3:], "^~" + first[-2:], said[-1] + "$"}
     if name := _NAME.search(text):
         grams.add("name " + name[1].lower())
     share = 4 * UNIT // isqrt(16 * len(grams)) if grams else 0
@@ -278,8 +294,8 @@ class ValueModel:
         self._rows = {word: row for row, word in enumerate(words)}
         self._words: NDArray[np.int64] = loaded["scores"].astype(np.int64)
         """Per known word and class: its share of the score, in units of `unit`."""
-        self._surface: NDArray[np.int64] = loaded["surface"].astype(np.int64)
-        self._unit, *limits = (int(number) for number in loaded["limits"])
+        self._unit, step, *limits = (int(number) for number in loaded["limits"])
+        self._surface: NDArray[np.int64] = loaded["surface"].astype(np.int64) * step
         self._english, self._others = limits[:2], limits[2:]
         """The chance above which a statement must be kept, and that above which it is chatter."""
 
@@ -297,6 +313,8 @@ class ValueModel:
             least, most = self._english if language == ENGLISH else self._others
             if is_courtesy(text):
                 out.append(COURTESY)
+            elif _BARE.fullmatch(text):
+                out.append(FIGURE)
             elif language:
                 out.append(Value(CLASSES[kind], mine > least, other > most, WHOLE + mine - other))
             else:

@@ -47,9 +47,11 @@ class Consolidated(Struct, frozen=True):
 class Consolidator:
     """One pass over one memory. No budget, no model, no new text: only which entry remains."""
 
-    def __init__(self, parts: Services, rules: RuleBook) -> None:
+    def __init__(self, parts: Services, rules: RuleBook, after: Callable[[Actor, str], object]) -> None:
+        """`after`: called with the actor and the memory after every pass, whether or not it changed something."""
         self._parts = parts
         self._rules = rules
+        self._after = after
         self._distiller = ExtractiveDistiller()
 
     def run(
@@ -75,9 +77,11 @@ class Consolidator:
         if not self._parts.store.write(scope, lambda tx: tx.claim(lease, holder, until=until)):
             raise Busy("This memory is being dreamt or consolidated right now.")
         try:
-            return retry(lambda _: self._attempt(actor, scope, as_of, trigger, check), busy=_too_fast, tries=_TRIES)
+            done = retry(lambda _: self._attempt(actor, scope, as_of, trigger, check), busy=_too_fast, tries=_TRIES)
         finally:
             self._parts.store.write(scope, lambda tx: tx.release(lease, holder))
+        self._after(actor, ref)
+        return done
 
     def _attempt(
         self, actor: Actor, scope: Scope, as_of: int | None, trigger: str, check: Callable[[ReadTx], None] | None

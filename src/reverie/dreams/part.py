@@ -123,12 +123,19 @@ class PartDistillation:
         if done.distiller is not self._extractive or snapshot.held_by:
             return everything if grows else frozenset()
         lines = done.answer.statements
-        idle: set[str] = set()
-        for group, numbers in _together([line.source_ids for line in lines]):
-            cost = sum(self._snapshots.count(lines[number].text) + 1 for number in numbers) + grows * _HEADING
-            same = len(group) == 1 and {fate for one in group for fate, _ in fates.get(one, ())} == {"kept"}
-            if same or ((grows or len(group) == 1) and cost >= sum(sizes.get(source, 0) for source in group)):
-                idle |= everything.intersection(group)
+        groups = list(_together([line.source_ids for line in lines]))
+        same = {
+            one
+            for group, _ in groups
+            for one in group
+            if len(group) == 1 and {fate for fate, _ in fates.get(one, ())} == {"kept"}
+        }
+        idle = set(everything.intersection(same))
+        if not idle:  # without those that need no line, a text may be short enough
+            for group, numbers in groups:
+                cost = sum(self._snapshots.count(lines[number].text) + 1 for number in numbers) + grows * _HEADING
+                if (grows or len(group) == 1) and cost >= sum(sizes.get(source, 0) for source in group):
+                    idle |= everything.intersection(group)
         idle |= _questions(snapshot.entries, idle)
         if idle and all(idle.issuperset(line.source_ids) for line in lines) and len(idle) < len(everything):
             # a text needs a statement, or what is left could not leave

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reverie.distil.compaction import compacted, cut, joined, size
 from reverie.distil.source import Source
-from reverie.redact import Redactor
+from reverie.redact import load_redactor
 from reverie.redact.markers import CANONICAL
 
 PIECES = st.lists(
@@ -41,7 +41,7 @@ def test_every_text_stands_once_in_order() -> None:
 def test_what_is_too_large_is_distilled_before_it_is_cut() -> None:
     texts = [f"We decided on day {n} that service {n} listens on port {7000 + n}. Well, anyway." for n in range(60)]
     sources = [Source(f"s{n:02}", text, 1_700_000_000_000 + n) for n, text in enumerate(texts)]
-    redactor = Redactor()
+    redactor = load_redactor()
     text, missing = compacted(sources, lambda t: redactor.text(t).text, most=2000)
     assert size(text) <= 2000
     assert missing <= {source.id for source in sources if source.content.split(".")[0] not in text}
@@ -51,5 +51,5 @@ def test_what_is_too_large_is_distilled_before_it_is_cut() -> None:
 
 def test_a_marker_in_the_sources_leaves_a_marker_in_what_is_cut() -> None:
     sources = [Source("a", "[BYOK:k] " + "word " * 400, 1), Source("b", "plain talk " * 400, 2)]
-    redactor = Redactor()
+    redactor = load_redactor()
     assert "[REDACTED:byok]" in compacted(sources, lambda t: redactor.text(t).text, most=500)[0]

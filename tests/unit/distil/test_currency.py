@@ -37,6 +37,10 @@ def test_an_update_in_other_words_overtakes() -> None:
         ("I went to the dentist on Monday.", "I went to the dentist on Thursday."),
         ("Ticket 4711 was closed on Monday.", "Ticket 4712 was closed on Tuesday."),
         ("Mum lives in Leeds.", "Dad lives in York."),
+        (
+            "Build with `make dist TARGET=arm64`; plain `make` still builds for x86 only.",
+            "The customer asked for a build without Bluetooth; size drops from 412 to 358 KB.",
+        ),
         ("The API listens on port 8080.", "The worker listens on port 9090."),
     ],
 )

@@ -24,12 +24,34 @@ def test_repeated_status_lines_become_one_with_ranges() -> None:
     assert text.count("Reindex") == 1
 
 
-def test_a_failure_among_them_keeps_its_own_line() -> None:
+def test_a_failure_among_them_follows_in_brackets() -> None:
     text = distilled(
         "Reindex finished in 41 s.", "Reindex finished in 52 s.", "Reindex failed.", "Reindex finished in 66 s."
     )
-    assert "Reindex failed" in text
-    assert "41 to 66" in text
+    assert "Reindex finished in 41 to 66 s (×3, 3 to 6 October 2025; once: Reindex failed)" in text
+
+
+def test_a_failure_of_something_else_keeps_its_own_line() -> None:
+    text = distilled("Reindex finished in 41 s.", "Reindex finished in 52 s.", "Backup failed: disk 3 is full.")
+    text += distilled(*(f"Reindex finished in {n} s." for n in (41, 52, 66)), "Backup failed: disk 3 is full.")
+    assert text.count("\nBackup failed: disk 3 is full") == 2
+
+
+def test_reports_that_say_nothing_leave() -> None:
+    text = distilled("heartbeat", "heartbeat", "heartbeat", "Waiting for the build.", "The gate code changes in May.")
+    assert "heartbeat" not in text
+    assert "Waiting" not in text
+    assert "gate code" in text
+
+
+def test_equal_reports_of_many_days_are_one_line_with_their_days() -> None:
+    text = distilled(*(["Nightly import of orders finished."] * 4))
+    assert "Nightly import of orders finished (×4, 3 to 6 October 2025)" in text
+
+
+def test_counts_of_a_whole_have_ranges() -> None:
+    text = distilled("tests passed 88/88", "tests passed 88/88", "tests passed 89/89")
+    assert "tests passed 88/88 to 89/89 (×3, 3 to 5 October 2025)" in text
 
 
 def test_every_source_stays_behind_the_line() -> None:

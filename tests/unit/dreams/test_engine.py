@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import orjson
 import pytest
+from tests.conftest import EMBEDDER
 
 from reverie.core.actor import Actor
 from reverie.core.dream import After, DreamPlan, GateFailed, NotUndoable, Selector, TokenBudgetExceeded
@@ -17,7 +18,6 @@ from reverie.core.entry import Draft, EntryState, Source
 from reverie.core.errors import Busy, Conflict, Held, Invalid
 from reverie.distil.request import DistilledText, Request
 from reverie.host import Host
-from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.conformance import HandClock
 from reverie.store.sqlite import SqliteStore
@@ -28,7 +28,7 @@ MakeHost = Callable[..., Host]
 
 @pytest.fixture
 def host(make_host: MakeHost) -> Host:
-    return make_host(tokens=TokenCounter(), embedder=StaticEmbedder())
+    return make_host(tokens=TokenCounter(), embedder=EMBEDDER)
 
 
 def notes(count: int, *, subject: str | None = None, first: int = 0) -> list[Draft]:

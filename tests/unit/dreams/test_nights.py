@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pytest
+
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, GateFailed
 from reverie.core.entry import Draft, Entry
@@ -21,6 +23,12 @@ NIGHTS = 30
 TARGET = 1500
 count = TokenCounter().count
 THINGS = ("lamp", "gate", "crane", "valve", "panel", "rotor", "hinge")
+
+
+@pytest.fixture(scope="session")
+def engine() -> str:
+    """One store: the nights are about the text that dreams write, and it is the same on both."""
+    return "sqlite"
 
 
 def written(night: int) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.conftest import EMBEDDER
 
 from reverie.core.actor import Actor
 from reverie.core.dream import After, DreamPlan, DreamReport, Replay
@@ -15,7 +16,6 @@ from reverie.core.query import Filter
 from reverie.dreams import replay
 from reverie.host import Host
 from reverie.jobs.sweep import Sweeper
-from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.cipher import FileCipher
 from reverie.store.conformance import HandClock
@@ -36,7 +36,7 @@ NOTES = (
 
 @pytest.fixture
 def host(make_host: Callable[..., Host], tmp_path: Path) -> Host:
-    return make_host(tokens=TokenCounter(), embedder=StaticEmbedder(), cipher=FileCipher(tmp_path / "key"))
+    return make_host(tokens=TokenCounter(), embedder=EMBEDDER, cipher=FileCipher(tmp_path / "key"))
 
 
 def fill(host: Host, ada: Actor) -> None:
@@ -260,9 +260,7 @@ def test_the_bytes_of_a_dream_do_not_depend_on_its_replay(
     sums = []
     for asked in (False, True):
         store = make_store(f"{asked}.db")
-        host = make_host(
-            store=store, tokens=TokenCounter(), embedder=StaticEmbedder(), cipher=FileCipher(tmp_path / "k")
-        )
+        host = make_host(store=store, tokens=TokenCounter(), embedder=EMBEDDER, cipher=FileCipher(tmp_path / "k"))
         host.entries.put(ada, REF, [Draft(text, id=f"n{at}") for at, text in enumerate(NOTES)])
         if asked:
             host.search.search(ada, REF, QUESTION)

@@ -71,8 +71,8 @@ class Commitments:
         return Commitment(ref, receipt.id, due, tag)
 
     def infer(self, actor: Actor, ref: str) -> int:
-        """Store the commitments found in the memory; return the number of new ones. Called by consolidation."""
-        actor.require(Right.WRITE)
+        """Store the commitments found in the memory; return the number of new ones. Called by consolidation,
+        which has checked the actor's rights."""
         check_ref(ref)
         self._writable()
 

@@ -26,7 +26,6 @@ from reverie.dreams.consolidate import Consolidated, Consolidator
 from reverie.dreams.engine import Check, DreamEngine
 from reverie.memory.policy import RuleBook, check_ref
 from reverie.memory.read import Reader
-from reverie.protocols.openwop.commitments import Commitments
 from reverie.services import Services
 
 T = TypeVar("T")
@@ -62,7 +61,6 @@ class PassRunner:
         dreams: DreamEngine,
         consolidator: Consolidator,
         archives: Archives,
-        commitments: Commitments,
     ) -> None:
         self._parts = parts
         self._rules = rules
@@ -70,7 +68,6 @@ class PassRunner:
         self._dreams = dreams
         self._consolidator = consolidator
         self._archives = archives
-        self._commitments = commitments
 
     def compact(
         self,
@@ -155,9 +152,7 @@ class PassRunner:
         """Reconcile a memory. Its event is there even when nothing changed: then as many entries out as in."""
         runner = replace(actor, run=run_id or self._parts.ids.new())
         consolidate = partial(self._consolidator.run, runner, ref, trigger=trigger, as_of=as_of, check=check)
-        done = self._patiently(actor, consolidate, check)
-        self._commitments.infer(actor, ref)
-        return done
+        return self._patiently(actor, consolidate, check)
 
     def check(self, workflow_id: str, inputs: Mapping[str, Any], configurable: Mapping[str, Any]) -> None:
         """Refuse inputs and options that no run of this workflow could use."""

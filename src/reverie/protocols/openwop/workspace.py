@@ -90,6 +90,7 @@ class Workspace:
         """Write a file whole. With `if_match`, only when that is its current etag."""
         actor.require(Right.WRITE)
         check_writable(path, owner)
+        check_segments(path)
         kind = content_type or DEFAULT_TYPE
         if not _TYPE.fullmatch(kind):
             raise Invalid("contentType is a media type such as text/markdown.", pointer="/contentType")
@@ -157,6 +158,12 @@ def check_path(path: str) -> None:
             "A path is 1 to 256 letters, digits and . _ / - , begins with a letter or digit and has no '..' segment.",
             pointer="/path",
         )
+
+
+def check_segments(path: str) -> None:
+    """Refuse a new name with an empty or `.` segment. Files that earlier releases stored so can be read and deleted."""
+    if not {"", "."}.isdisjoint(path.split("/")):
+        raise Invalid("A segment of a path is neither empty nor '.'.", pointer="/path")
 
 
 def check_writable(path: str, owner: Owner) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.doors.openwop.schemas import CONSOLIDATED, ERROR, FIRED, valid
 from tests.contract.doors.openwop.test_compaction import fresh, run_events, seed, stored
 
-from reverie.core.actor import Actor
+from reverie.core.actor import Actor, Right
 from reverie.core.clock import to_iso
 from reverie.jobs.tasks import Tasks
 from reverie.protocols.openwop.commitments import key_of
@@ -103,6 +103,16 @@ def test_what_memory_says_is_due_is_fired_by_the_worker_once(seamed: Any, ada: A
     for _ in range(3):
         for job in jobs.ticks(ada.tenant):
             jobs.run(job)
+    assert fired(ada) == 1
+
+
+def test_a_pass_through_our_own_interface_finds_commitments_with_a_key_that_only_dreams(seamed: Any, ada: Any) -> None:
+    ada.put("Call Ann back.", kind="commitment", attributes={"due": to_iso(seamed.host.parts.clock.now() - 1000)})
+    dreamer = seamed.caller(ada.tenant, rights=frozenset({Right.READ, Right.DREAM}))
+    assert dreamer.post("/v1/host/reverie/memory/notes/consolidate", {}).status_code == 200
+    jobs = Tasks(seamed.host)
+    for job in jobs.ticks(ada.tenant):
+        jobs.run(job)
     assert fired(ada) == 1
 
 

@@ -88,6 +88,13 @@ def test_a_path_outside_the_grammar_is_refused(acme: Any, path: str) -> None:
     assert acme.get(FILES).json() == {"files": []}
 
 
+@pytest.mark.parametrize("path", ["a%2F%2Fb", "a%2F.%2Fb", "a%2F", "a%2F."])
+def test_an_empty_or_dot_segment_is_refused_in_a_new_path(acme: Any, path: str) -> None:
+    refused(acme.send("PUT", f"{FILES}/{path}", json={"content": "x"}), 400, "validation_error")
+    refused(acme.get(f"{FILES}/{path}"), 404, "not_found")
+    assert acme.get(FILES).json() == {"files": []}
+
+
 @pytest.mark.parametrize("path", ["a", "A9", "a..b", "a.md", "a/b-c_d.e", "a" * 256, "0/x"])
 def test_every_path_of_the_grammar_works(acme: Any, path: str) -> None:
     assert put(acme, path).json()["path"] == path
