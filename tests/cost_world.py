@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from tests.conftest import REDACTOR
+from tests.conftest import EMBEDDER, REDACTOR
 from tests.counting import Counted
 
 from reverie.app import build_app
@@ -19,7 +19,6 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Source
 from reverie.core.run import DISPATCH
 from reverie.host import Host
-from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
 from reverie.services import Services
 from reverie.settings import Settings
@@ -164,7 +163,7 @@ class World:
 
 def open_world(folder: Path, store: Store, size: int) -> World:
     counted = Counted(store)
-    parts: dict[str, Any] = {"redactor": REDACTOR, "embedder": StaticEmbedder(), "tokens": TokenCounter()}
+    parts: dict[str, Any] = {"redactor": REDACTOR, "embedder": EMBEDDER, "tokens": TokenCounter()}
     host = Host(Services(store=counted, cipher=FileCipher(folder / "key"), **parts))
     world = World(host, counted, size)
     world.fill()

@@ -13,6 +13,7 @@ import orjson
 
 MOST_BYTES = 200_000
 """Larger bodies are not looked at: they repeat what smaller ones have."""
+_DOCUMENT = "urn:reverie:openapi"
 _KNOWN: WeakKeyDictionary[Any, Described] = WeakKeyDictionary()
 
 
@@ -21,6 +22,8 @@ class _Document:
 
     def __init__(self, text: bytes) -> None:
         self.closed = _closed(orjson.loads(text))
+        # One copy of the components for all validators: each holds and compiles what it is given, which is 2 MB.
+        self.components = jsonschema_rs.Registry([(_DOCUMENT, {"components": self.closed["components"]})])
         self.patterns = [
             (method.upper(), path, re.compile(_pattern(path)))
             for path, methods in sorted(self.closed["paths"].items(), key=lambda item: item[0].count("{"))
@@ -35,9 +38,10 @@ _document = lru_cache(maxsize=16)(_Document)
 class Described:
     """The document of one application, and which of its operations were seen."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        known = _document(orjson.dumps(document))
+    def __init__(self, document: bytes) -> None:
+        known = _document(document)
         self._document, self._patterns, self._validators = known.closed, known.patterns, known.validators
+        self._components = known.components
         self.seen: set[tuple[str, str]] = set()
         """Operations that answered with success, as (method, path)."""
 
@@ -63,8 +67,8 @@ class Described:
             return
         key = (method, found, status)
         if key not in self._validators:
-            whole = {**content["schema"], "components": self._document["components"]}
-            self._validators[key] = jsonschema_rs.Draft202012Validator(whole)
+            schema = _absolute(content["schema"])
+            self._validators[key] = jsonschema_rs.Draft202012Validator(schema, registry=self._components)
         fault = next(self._validators[key].iter_errors(body), None)
         assert fault is None, f"{name}: {fault.instance_path}: {fault.message[:300]}"
 
@@ -78,6 +82,18 @@ def described(app: Any, fetch: Any) -> Described:
 
 def _pattern(path: str) -> str:
     return re.sub(r"\\\{(\w+)\\\}", lambda found: ".+" if found[1] == "path" else "[^/]+", re.escape(path))
+
+
+def _absolute(schema: Any) -> Any:
+    """The schema with references that lead into the document from wherever it stands."""
+    if isinstance(schema, list):
+        return [_absolute(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    return {
+        name: _DOCUMENT + value if name == "$ref" and str(value).startswith("#/") else _absolute(value)
+        for name, value in schema.items()
+    }
 
 
 def _closed(schema: Any) -> Any:

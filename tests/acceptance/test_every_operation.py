@@ -31,7 +31,7 @@ class Walker:
     def __init__(self, url: str, key: str) -> None:
         headers = {"Authorization": f"Bearer {key}"}
         self._client = httpx2.Client(base_url=url, headers=headers, timeout=PATIENCE, trust_env=False)
-        self.document = Described(self._client.get("/v1/openapi.json").json())
+        self.document = Described(self._client.get("/v1/openapi.json").content)
 
     def __call__(self, method: str, path: str, body: Any = None, *, status: int = 200, **options: Any) -> Any:
         if body is not None:

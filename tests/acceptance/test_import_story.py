@@ -6,8 +6,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from anthropic import Anthropic
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.acceptance.test_server import PATIENCE, Child
+from tests.commands import invoke
 from tests.unit.importers.sources import write
 
 import reverie
@@ -85,13 +84,12 @@ class World:
         self.child.kill()
 
     def command(self, *arguments: str) -> Any:
-        """What a command prints as JSON, run on the host from elsewhere."""
+        """What a command prints as JSON, run on the host over HTTP."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
         env |= {"REVERIE_URL": self.url, "REVERIE_KEY": self.key, "NO_PROXY": "*"}
-        line = [sys.executable, "-m", "reverie.api.cli.main", *arguments, "--json"]
-        done = subprocess.run(line, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        done = invoke(*arguments, "--json", environment=env)
+        assert done.code == 0, done.err
+        return done.json
 
     # ways of asking: each gives the texts that were found, best first
 

@@ -23,15 +23,19 @@ if TYPE_CHECKING:
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
 EXAMPLES = int(os.environ.get("REVERIE_FUZZ_EXAMPLES") or (1000 if SOAK else 12))
-"""Examples of each operation. REVERIE_SOAK tries every operation of every protocol, with the test seams on."""
+"""Examples of each operation. REVERIE_SOAK tries every operation of every protocol, with the test seams on, on each
+store."""
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Application, str]]:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"] if SOAK else ["sqlite"])
+def served(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Application, str]]:
     """An application on a database of its own, and a key that may do everything."""
     folder = str(tmp_path_factory.mktemp("fuzz"))
+    url = request.getfixturevalue("postgres").make_database() if request.param == "postgres" else ""
     seams = dict.fromkeys(("openwop_seams", "openwop_compaction", "openwop_trigger_compaction", "akashik_faults"), SOAK)
-    chosen = Settings.load({}, data=folder, rate_per_second=0, allowed_hosts="testserver", **seams)
+    chosen = Settings.load({}, data=folder, database_url=url, rate_per_second=0, allowed_hosts="testserver", **seams)
     host = build_host(chosen)
     key = host.keys.create("fuzzed").key
     actor = Actor(tenant="fuzzed", id="fuzz")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from itertools import count
+from zlib import crc32
 
 import pytest
 from tests.simulate.actors import NAMES
@@ -19,13 +20,14 @@ from tests.simulate.world import Scene, World
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
 MOST = 3000 if SOAK else 5
 MOST_POSTGRES = 300 if SOAK else 3
-SETTLE_EVERY = 1 if SOAK else 5
+SETTLE_EVERY = 1 if SOAK else 9
+"""Counted from the hash of a pair: each settles another of its orders, the same in every run."""
 SAMPLE = list(all_pairs(soak=True)) if SOAK else list(all_pairs())[4::10]
 
 
 def check(scene: Scene, pair: tuple[str, str], most: int) -> None:
     """No order of a pair breaks a promise."""
-    numbers = count()
+    numbers = count(crc32(" ".join(pair).encode()))
 
     def epilogue(world: World, model: Model) -> None:
         if next(numbers) % SETTLE_EVERY == 0:

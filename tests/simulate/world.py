@@ -31,7 +31,7 @@ from reverie.protocols.anthropic.names import MEMORY, STORE
 from reverie.protocols.anthropic.stores import SUBJECT
 from reverie.protocols.mem0.memories import Memories as Remembered
 from reverie.protocols.openwop import passes
-from reverie.redact import Redactor
+from reverie.redact import load_redactor
 from reverie.services import Services
 from reverie.store.cipher import FileCipher
 from reverie.store.conformance import HandClock
@@ -47,7 +47,7 @@ OLD_SECRET_ID, OLD_SECRET = "yard", "cobalt meadow anchor"
 MOST_ACTORS = 6
 IMPORT = "simulated"
 DAY = 86_400_000
-REDACTOR = Redactor()
+REDACTOR = load_redactor()
 _time: dict[str, Any] = {"baton": None, "clock": None}
 
 

@@ -7,6 +7,7 @@ import re
 import tokenize
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import reverie
 
@@ -15,13 +16,7 @@ MOST_LINES = 80
 
 
 def test_functions_are_short() -> None:
-    long = set()
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in _nodes(path):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > MOST_LINES:
-                    long.add(f"{path.relative_to(SOURCE)} {node.name}")
+    long = {f"{one.module} {one.name}" for one in _source().definitions if one.is_function and one.lines > MOST_LINES}
     assert not long
 
 
@@ -31,14 +26,16 @@ FIGURATIVE = re.compile(r"\b(?:told|stands(?!\s+for\b)|nobody|whoever|anew)\b", 
 
 def test_docstrings_begin_with_the_noun_or_the_verb() -> None:
     nominal = {
-        f"{place}: {text[:60]!r}" for place, text in _prose() if not text.startswith("#") and QUESTIONS.match(text)
+        f"{place}: {text[:60]!r}"
+        for place, text in _source().prose
+        if not text.startswith("#") and QUESTIONS.match(text)
     }
     assert not nominal
 
 
 def test_prose_has_no_figurative_verbs() -> None:
     figurative = {
-        f"{place}: {found[0]}" for place, text in _prose() if (found := FIGURATIVE.search(_NAME.sub("", text)))
+        f"{place}: {found[0]}" for place, text in _source().prose if (found := FIGURATIVE.search(_NAME.sub("", text)))
     }
     assert not figurative
 
@@ -57,12 +54,10 @@ SCHEMAS = frozenset({"Found", "GivenIn"})
 
 def test_functions_and_classes_are_named_by_nouns_and_verbs() -> None:
     figurative = {
-        f"{path.relative_to(SOURCE)}:{node.lineno} {node.name}"
-        for package in PLAIN_NAMES
-        for path in sorted((SOURCE / package).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name not in SCHEMAS
-        if PARTICIPLES & set(_words(node.name))
+        f"{one.module}:{one.line} {one.name}"
+        for one in _source().definitions
+        if one.module.startswith(tuple(f"{package}/" for package in PLAIN_NAMES)) and one.name not in SCHEMAS
+        if PARTICIPLES & set(_words(one.name))
     }
     assert not figurative
 
@@ -72,27 +67,43 @@ def _words(name: str) -> list[str]:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("not_found", "").split("_")
 
 
-@cache
-def _nodes(path: Path) -> list[ast.AST]:
-    """Every node of a module."""
-    return list(ast.walk(ast.parse(path.read_text("utf-8"))))
+class _Definition(NamedTuple):
+    """A function or a class."""
+
+    module: str
+    name: str
+    line: int
+    lines: int
+    is_function: bool
+
+
+class _Source(NamedTuple):
+    """The package: its functions and classes; its docstrings (also those below an assignment) and comments, each with
+    its place."""
+
+    definitions: list[_Definition]
+    prose: list[tuple[str, str]]
 
 
 @cache
-def _prose() -> list[tuple[str, str]]:
-    """Docstrings (also those below an assignment) and comments of the package, each with its place."""
-    prose = []
+def _source() -> _Source:
+    """Read once, and without its syntax trees, which take 170 MB."""
+    read = _Source([], [])
     for path in sorted(SOURCE.rglob("*.py")):
-        name = path.relative_to(SOURCE)
-        for node in _nodes(path):
-            if (
+        name = path.relative_to(SOURCE).as_posix()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                is_function = not isinstance(node, ast.ClassDef)
+                read.definitions.append(_Definition(name, node.name, node.lineno, lines, is_function))
+            elif (
                 isinstance(node, ast.Expr)
                 and isinstance(node.value, ast.Constant)
                 and isinstance(node.value.value, str)
             ):
-                prose.append((f"{name}:{node.lineno}", node.value.value))
+                read.prose.append((f"{name}:{node.lineno}", node.value.value))
         with path.open(encoding="utf-8") as source:
             for token in tokenize.generate_tokens(source.readline):
                 if token.type == tokenize.COMMENT:
-                    prose.append((f"{name}:{token.start[0]}", token.string))
-    return prose
+                    read.prose.append((f"{name}:{token.start[0]}", token.string))
+    return read

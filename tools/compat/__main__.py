@@ -172,11 +172,11 @@ def main() -> int:
     """Exit code."""
     parser = argparse.ArgumentParser(prog="make compat", description=__doc__)
     parser.add_argument("sources", type=Path)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", choices=[suite.extra for suite in SUITES], help="the extra of one framework")
     parser.add_argument("--jobs", type=int, default=3)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    chosen = [suite for suite in SUITES if given.only in ("", suite.extra)]
+    chosen = [suite for suite in SUITES if given.only in (None, suite.extra)]
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(given.jobs) as pool:
         for done in as_completed([pool.submit(judge, suite, given.sources.resolve()) for suite in chosen]):

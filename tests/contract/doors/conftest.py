@@ -52,7 +52,7 @@ class Caller:
         if len(answer.content) <= MOST_BYTES and path != DOCUMENT:
             media = answer.headers.get("content-type", "").partition(";")[0]
             body = answer.json() if media == "application/json" and answer.content else answer.content
-            known = described(self.app, lambda: Caller(self.app).get(DOCUMENT).json())
+            known = described(self.app, lambda: Caller(self.app).get(DOCUMENT).content)
             known.check(method, answer.request.url.raw_path.decode().partition("?")[0], answer.status_code, media, body)
         return answer
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from tests.conftest import EMBEDDER
 
 from reverie.core.actor import Actor
 from reverie.core.errors import TooLarge
@@ -17,7 +18,6 @@ from reverie.host import Host
 from reverie.integrations import langgraph as adapter
 from reverie.integrations.langgraph import ReverieStore
 from reverie.library import Memory
-from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.conformance import HandClock
 
@@ -28,7 +28,7 @@ USERS = ("users", "ann@example", "notes")
 def memory(make_host: Callable[..., Host], clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> Memory:
     """A memory on each store, whose time goes on by hand."""
     monkeypatch.setattr(adapter, "_now", clock.now)
-    host = make_host(embedder=StaticEmbedder(), tokens=TokenCounter("o200k_base"))
+    host = make_host(embedder=EMBEDDER, tokens=TokenCounter("o200k_base"))
     return Memory(host, Actor(tenant="default", id="local:library", door="library"))
 
 

@@ -37,11 +37,11 @@ def show(look: Look) -> Document:
     return _reach(look, look.text("ref"), _check_change(look.text("change")))
 
 
-def _reach(look: Look, ref: str, change: str, *, anew: bool = False) -> Document:
+def _reach(look: Look, ref: str, change: str, *, restart: bool = False) -> Document:
     look.actor.require(Right.WRITE)
-    kept = {} if anew else {name: look.number(name, 0, least=0, most=2**53) for name in ("at", "count")}
+    kept = {} if restart else {name: look.number(name, 0, least=0, most=2**53) for name in ("at", "count")}
     question = (ref, change, *(look.text(name) for name in _FILTERS))
-    cursor = None if anew else look.cursor(*question)
+    cursor = None if restart else look.cursor(*question)
     found = look.host.bulk.reach(
         look.actor, ref, filter_of(look), position=kept.get("at") or None, limit=LIMIT, cursor=cursor
     )
@@ -53,7 +53,7 @@ def _reach(look: Look, ref: str, change: str, *, anew: bool = False) -> Document
         "filters": [
             {"name": name, "value": look.text(name)} for name in _FILTERS if name != "from" and look.text(name)
         ],
-        "moved": anew,
+        "moved": restart,
         "address": f"/memories/change?{urlencode(_address(look, ref, change))}",
     }
 
@@ -116,7 +116,7 @@ def apply(look: Look) -> See | Document:
         try:
             outcome = look.host.bulk.change(look.actor, ref, filter_of(look), act, position=position, count=count)
         except Conflict:
-            return _reach(look, ref, change, anew=True)
+            return _reach(look, ref, change, restart=True)
     return See(f"/memories?ref={segment(ref)}", _summary(change, outcome))
 
 

@@ -2,44 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import json
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.commands import Answer, invoke
 
-from reverie.api.cli.main import run
-
-Cli = Callable[..., "Answer"]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a command line left behind."""
-
-    code: int
-    out: str
-    err: str
-    raw: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-    def failed(self, *words: str, code: int = 1) -> Answer:
-        """Check that it failed with one clear line that has these words, and with nothing on stdout."""
-        assert self.code == code, self
-        assert self.out == "", self
-        assert self.err.startswith(("reverie: ", '{"error":')), self.err
-        assert self.err.count("\n") == 1, self.err
-        assert "Traceback" not in self.err
-        for word in words:
-            assert word in self.err, self.err
-        return self
+Cli = Callable[..., Answer]
 
 
 @pytest.fixture
@@ -53,19 +22,5 @@ def cli(data: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     for name in ("REVERIE_DATABASE_URL", "REVERIE_DEBUG", "REVERIE_KEY_FILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("REVERIE_DATA", str(data))
-
-    def invoke(*arguments: str, stdin: bytes | str = b"") -> Answer:
-        given = stdin.encode() if isinstance(stdin, str) else stdin
-        streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8") for content in (given, b"", b"")]
-        with monkeypatch.context() as patch:
-            for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
-                patch.setattr(sys, name, stream)
-            code = run(arguments)
-            for stream in streams[1:]:
-                stream.flush()
-        raw = streams[1].buffer.getvalue()  # type: ignore[attr-defined]
-        err = streams[2].buffer.getvalue().decode()  # type: ignore[attr-defined]
-        assert "Traceback" not in err, err
-        return Answer(code, raw.decode("utf-8", "surrogateescape"), err, raw)
 
     return invoke

@@ -10,9 +10,9 @@ import pytest
 
 from reverie.api.cli import filter as stream
 from reverie.core.errors import TooLarge
-from reverie.redact import Redactor
+from reverie.redact import load_redactor
 
-REDACTOR = Redactor()
+REDACTOR = load_redactor()
 
 
 class Dripping(io.RawIOBase):

@@ -94,7 +94,7 @@ def test_a_dream_over_its_budget_names_the_way_out(cli: Cli) -> None:
         f'"Decision {number}: the crane of pier {number} carries {number * 7} tonnes."\n' for number in range(40)
     )
     cli("put", "--many", "--ref", "pier", stdin=lines)
-    cli("dream", "run", "--ref", "pier", "--budget", "50").failed("Raise the budget, or use fit")
+    cli("dream", "run", "--ref", "pier", "--budget", "50").failed("Raise the budget, or choose fit (--fit")
     shown = cli("dream", "plan", "--ref", "pier", "--budget", "50").out
     assert "reverie dream run --ref pier --budget 50 --fit" in shown
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.conftest import EMBEDDER
 from tests.unit.api.console.test_pages import Site
 
 from reverie.api.console import latency, plots
@@ -19,7 +20,6 @@ from reverie.core.entry import Draft
 from reverie.dreams.lineage import DreamFigures
 from reverie.host import Host
 from reverie.ops.backup import create
-from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
 from reverie.services import Services
 from reverie.store.conformance import HandClock
@@ -39,7 +39,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 def test_a_series_counts_what_was_readable_at_the_end_of_each_day(tmp_path: Path) -> None:
     clock = HandClock(START)
     store = SqliteStore(tmp_path / "reverie.db", clock=clock)
-    host = Host(Services(store=store, clock=clock, embedder=StaticEmbedder(), tokens=TokenCounter()))
+    host = Host(Services(store=store, clock=clock, embedder=EMBEDDER, tokens=TokenCounter()))
     for _ in range(4):
         host.entries.put(ADA, "notes", [Draft(f"Berth {n} costs {n + 10} euros a day.") for n in range(8)])
         clock.advance(MS_PER_DAY)

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from tests.conftest import EMBEDDER
 from tests.counting import Counted
 
 from reverie.core.actor import Actor
@@ -16,7 +17,6 @@ from reverie.distil.contradictions import Contradiction
 from reverie.host import Host
 from reverie.protocols.akashik import conflicts
 from reverie.protocols.akashik.operations import attune
-from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.contract import Store
 
@@ -80,7 +80,7 @@ def unit(content: str, **more: Any) -> dict[str, Any]:
 def field_of(make_host: MakeHost, store: Store, size: int) -> tuple[Host, Watched]:
     """A Field of so many units of other agents, and two agents."""
     watched = Watched(store)
-    host = make_host(store=watched, tokens=TokenCounter(), embedder=StaticEmbedder())
+    host = make_host(store=watched, tokens=TokenCounter(), embedder=EMBEDDER)
     for agent in ("me", "mate"):
         send(host, "REGISTER", {"id": agent, "role": "builder"}, agent)
     grow(host, size)
