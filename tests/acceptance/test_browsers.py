@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,42 @@ FOREIGN_HOST = [
     "127.0.0.1.evil.example:{port}",
     "10.1.2.3",
 ]
+
+UPGRADE = (
+    "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13"
+    "\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="
+)
+AMBIGUOUS_HEAD = [
+    ("GET http://evil.example{path} HTTP/1.1\r\nHost: {own}", 421),
+    ("GET http://evil.example:{port}{path} HTTP/1.1\r\nHost: {own}", 421),
+    ("GET HTTPS://evil.example{path} HTTP/1.1\r\nHost: {own}", 421),
+    ("GET http://evil.example{path} HTTP/1.1\r\nHost: evil.example", 421),
+    ("GET http://{own}{path} HTTP/1.1\r\nHost: evil.example", 421),
+    ("GET http://localhost:{port}{path} HTTP/1.1\r\nHost: {own}", 400),
+    ("GET http://{own}@evil.example{path} HTTP/1.1\r\nHost: {own}", 400),
+    ("GET ftp://{own}{path} HTTP/1.1\r\nHost: {own}", 400),
+    ("GET http://{own}{path} HTTP/1.1", 400),
+    ("GET http://{own}{path} HTTP/1.0", 400),
+    ("GET {path} HTTP/1.1\r\nHost: {own}\r\nHost: {own}", 400),
+    ("GET {path} HTTP/1.1\r\nHost: {own}\r\nHost: evil.example", 400),
+    ("GET {path} HTTP/1.1", 400),
+    ("GET {path} HTTP/1.0", 400),
+    ("GET {path} HTTP/1.1\r\nHost: {own}, evil.example", 400),
+    ("GET http://evil.example{path} HTTP/1.1\r\nHost: {own}" + UPGRADE, 421),
+    ("GET http://{own}{path} HTTP/1.1\r\nHost: {own}", 200),
+    ("GET http://{own}{path} HTTP/1.0\r\nHost: {own}", 200),
+    ("GET {path} HTTP/1.0\r\nHost: {own}", 200),
+]
+"""Heads that name the server twice, by another name, or not at all, and their status."""
+
+
+def status_of(root: str, head: str, path: str) -> int:
+    """Status of the answer to a head that no client library would send."""
+    own = root.removeprefix("http://")
+    name, _, port = own.rpartition(":")
+    with socket.create_connection((name, int(port)), timeout=PATIENCE) as line:
+        line.sendall((head.format(own=own, port=port, path=path) + "\r\n\r\n").encode())
+        return int(line.recv(65_536).split(b" ", 2)[1])
 
 
 class Desk:
@@ -130,6 +167,15 @@ def test_a_name_of_somebody_else_is_not_served_by_the_proxy(desk: Desk) -> None:
                 assert web.get(path, headers=named).status_code == 421
     assert desk.kept() == before
     assert len(desk.provider.seen) == asked
+
+
+@pytest.mark.parametrize(("head", "status"), AMBIGUOUS_HEAD)
+def test_the_proxy_serves_one_name_of_its_own(desk: Desk, head: str, status: int) -> None:
+    asked = len(desk.provider.seen)
+    assert status_of(desk.root, head, "/reverie/status") == status
+    if status != 200:
+        assert status_of(desk.root, head, "/v1/models") == status
+        assert len(desk.provider.seen) == asked
 
 
 def test_the_proxy_takes_json_only_where_json_is_spoken(desk: Desk) -> None:
@@ -263,6 +309,11 @@ def test_no_door_answers_a_page_or_a_name_of_somebody_else(served: Child, method
         assert answer.status_code == 421, (host, answer.text)
         assert "forbidden_host" in answer.text
     assert stats(served) == before
+
+
+@pytest.mark.parametrize(("head", "status"), AMBIGUOUS_HEAD)
+def test_a_request_names_one_server(served: Child, head: str, status: int) -> None:
+    assert status_of(served.url, head, "/healthz") == status
 
 
 def test_programs_and_own_pages_notice_nothing(served: Child) -> None:

@@ -1,5 +1,7 @@
 """The head of a request: refused with 431 when it grows beyond a limit, before the caller is known.
 
+uvicorn drops the server that a target such as `http://name/path` names; here it is kept, for `http/origin.py`.
+
 The parser collects a header value by copying it for every piece that arrives, on the event loop: without a limit, one
 caller without a key makes all others wait. The parser of a machine without httptools has a limit of its own.
 """
@@ -9,6 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from reverie.http.origin import TARGET
 
 MAX_HEAD_BYTES = 65_536
 """Bytes of a head beyond the piece that it begins in."""
@@ -41,6 +45,8 @@ class BoundedHead(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The head has ended."""
         self._head = None
+        if not self.url.startswith(b"/"):
+            self.scope[TARGET] = self.url  # type: ignore[literal-required]  # a key of our own
         super().on_headers_complete()
 
     def _refuse(self) -> None:

@@ -1,9 +1,10 @@
 """Hosts and origins: the names a server answers to, and the web pages whose requests it accepts.
 
 Every web page that a user opens can send requests to servers on the same machine, and with a name of its own that
-resolves to 127.0.0.1 it can also read the answers (DNS rebinding). Both are visible in the headers of a request:
-`Host` names the server as the browser sees it, `Origin` and `Sec-Fetch-Site` say where the page came from. Programs
-send neither of the latter, so they notice nothing.
+resolves to 127.0.0.1 it can also read the answers (DNS rebinding). Both are visible in the head of a request: `Host`
+names the server as the browser sees it, `Origin` and `Sec-Fetch-Site` say where the page came from. Programs send
+neither of the latter, so they notice nothing. A target such as `http://name/path` names the server a second time, and
+that name counts for other servers on the way: it must be served, and be the one in `Host`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from reverie.http.problems import problem
 from reverie.ops.metrics import Metrics
 
 Header = tuple[bytes, bytes]
+TARGET = "reverie.target"
+"""Key, in the scope of a request, of a target that is more than a path (`http/head.py`)."""
 READABLE = "readable_by"
 """Key, in the state of a request, of the headers that let its page read the answer."""
 
@@ -44,6 +47,11 @@ class OriginRefusal:
     status: int
     code: str
     message: str
+
+
+_FOREIGN_HOST = OriginRefusal(
+    421, "forbidden_host", "This server does not answer to that Host. List its names in REVERIE_ALLOWED_HOSTS."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +100,10 @@ class OriginPolicy:
         if sent and host is None:
             return OriginRefusal(400, "validation_error", "The header Host is not NAME or NAME:PORT.")
         if host is not None and not self._serves(*host, scope):
-            said = "This server does not answer to that Host. List its names in REVERIE_ALLOWED_HOSTS."
-            return OriginRefusal(421, "forbidden_host", said)
+            return _FOREIGN_HOST
+        target = scope.get(TARGET) or scope.get("raw_path") or b"/"
+        if not target.startswith(b"/") and (refusal := self._judge_target(target, host, scope)) is not None:
+            return refusal
         if origin:
             allowed = len(origin) == 1 and self._takes(origin[0], host)
         else:
@@ -101,6 +111,21 @@ class OriginPolicy:
         if not allowed:
             said = "Web pages of another origin may not ask here. List those that may in REVERIE_ALLOWED_ORIGINS."
             return OriginRefusal(403, "forbidden_origin", said)
+        return None
+
+    def _judge_target(self, target: bytes, host: tuple[str, int | None] | None, scope: Scope) -> OriginRefusal | None:
+        """Return the reason why a target that is no path is refused."""
+        if target == b"*":
+            return None
+        scheme, _, rest = target.partition(b"://")
+        standard = _PORTS.get(scheme.decode("latin-1").lower())
+        named = split_host(re.split(rb"[/?#]", rest, maxsplit=1)[0])
+        if standard is None or named is None:
+            return OriginRefusal(400, "validation_error", "The target is not a path, nor http://NAME/PATH.")
+        if not self._serves(*named, scope):
+            return _FOREIGN_HOST
+        if host is not None and (named[0], named[1] or standard) != (host[0], host[1] or standard):
+            return OriginRefusal(400, "validation_error", "The target and the header Host name two servers.")
         return None
 
     def shared_with(self, scope: Scope) -> bytes | None:
