@@ -22,7 +22,7 @@ from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.gates import GateReport, verify
 from reverie.distil.leaks import clean
 from reverie.distil.must_keep import find
-from reverie.distil.plan import DREAM_KIND, Share, Work, to_sources, weigh
+from reverie.distil.plan import DREAM_KIND, Share, Work, read, to_sources, weigh
 from reverie.distil.request import DistilledText, Extractive, Request
 from reverie.distil.source import Statement
 from reverie.dreams.archive import ARCHIVE_SPACE
@@ -222,6 +222,7 @@ class Redream:
             draft = _like(derived.entry, draft)
         output = self._entries.prepare(actor, before.ref, [draft], roomy(rules))[0]
         tokens = gates.tokens if gates else self._count(answer.text)
+        hot = before.hot_after
         report = msgspec.structs.replace(
             before,
             id=dream_id,
@@ -231,6 +232,9 @@ class Redream:
             input_tokens=work.input_tokens if work else tokens,
             output_tokens=tokens,
             tokens_before=work.tokens_before if work else tokens,
+            hot_before=hot,
+            hot_after=max(hot - before.output_tokens + tokens, tokens) if hot else 0,
+            cold_tokens=self._taken(derived, before, tokens),
             byte_size=output.entry.byte_size,
             statements=trace(answer.text, answer),
             collapsed=[(g.kept, *g.merged) for g in work.prepared.collapsed] if work else [],
@@ -256,6 +260,13 @@ class Redream:
                 created_at=self._parts.clock.now(),
             )
         return Redone(derived, output=output, report=report, archive=archive, index=index)
+
+    def _taken(self, derived: Derived, before: DreamReport, tokens: int) -> int:
+        """Tokens of the entries that the new text replaces, those of earlier dreams among its sources included: these
+        are no longer in force. Where sources were destroyed, as many as the share of the old text that is left had."""
+        if derived.lost or not derived.remaining:
+            return before.taken_tokens * tokens // max(before.output_tokens, 1)
+        return sum([self._count(read(entry)) for entry in derived.remaining])
 
     def apply(self, tx: WriteTx, actor: Actor, done: Redone) -> None:
         """Put what remains in place. The old entry is purged by the caller."""

@@ -17,6 +17,7 @@ from reverie.core.entry import Draft, Entry, EntryState, Scope, Source
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.event import keyed_hash
 from reverie.core.ports import ForgetLine
+from reverie.distil.plan import read
 from reverie.host import Host
 from reverie.memory.read import ANYTHING
 from reverie.providers.tokenizer import TokenCounter
@@ -530,3 +531,21 @@ def test_the_report_of_a_dream_that_was_made_again_says_nothing_of_its_sources(h
     assert (old.state, new.state) == ("redone", "done")
     assert (old.sources, old.statements, old.collapsed, old.gates, old.about) == ([], [], [], {}, {})
     assert len(new.sources) == 40
+
+
+def test_a_dream_of_dreams_made_again_saves_what_both_saved_of_the_remaining_entries(host: Host, ada: Actor) -> None:
+    """The console adds up the dreams in force: the first dream is none any more, so the new one counts its entries."""
+
+    def saved() -> int:
+        reports = host.lineage.reports(ada)
+        return sum(one.taken_tokens - one.output_tokens for one in reports if one.state in ("done", "superseded"))
+
+    dream(host, ada, ("ana",), plain=40)
+    host.entries.put(ada, REF, notes(30, first=50))
+    assert host.dreams.run(ada, DreamPlan(REF)) is not None
+    before = saved()
+    assert host.forget.forget(ada, "ana").redone == 1
+    (report,) = [one for one in host.lineage.reports(ada) if one.state == "done"]
+    entries = [entry for entry in stored(host, ada) if entry.state is EntryState.DREAMT]
+    assert report.taken_tokens == sum(TokenCounter().count(read(entry)) for entry in entries)
+    assert before * 0.8 < saved() <= before

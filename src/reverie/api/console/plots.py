@@ -49,7 +49,8 @@ def hot_and_cold(dreams: Sequence[DreamFigures], earlier: Sequence[DreamFigures]
         at, shown = one.created_at, moment(one.created_at)
         rows.append([cell(at - 1, f"{shown}, before"), cell(sum(hot.values())), cell(cold)])
         hot[one.ref] = one.hot_after or one.output_tokens
-        cold += one.cold_tokens
+        if one.state != "redone":  # the dream made in its place counts what rests in cold storage
+            cold += one.cold_tokens
         rows.append([cell(at, f"{shown}, after"), cell(sum(hot.values())), cell(cold)])
     return rows
 
