@@ -8,54 +8,61 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.event import RULE_EVENTS, Event, NewEvent, chain
-from reverie.core.query import Filter
+from reverie.core.query import Filter, Head
 from reverie.core.subject import index_key, index_keys
 from reverie.index.cache import IndexCache, PrivateIndexes
 from reverie.index.postings import pack
 from reverie.store.change import change as decide
-from reverie.store.rows import encode, to_entry
+from reverie.store.rows import encode, positions_of, to_entry
 from reverie.store.snapshot import ReadVerbs, Row
 
 Vector = tuple[str, bytes]
-Key = bytes
 
 
-class TenantHead(Protocol):
-    """A tenant's head while a transaction runs."""
+class Tenant:
+    """A tenant while a transaction holds its head."""
 
-    n: int
-    log_key: Key
-    seq: int
-    epoch: int
-    hash: str
-    entries: int
-    bytes: int
-    rules_seq: int
-    position: int
+    __slots__ = ("first", "head", "log_key", "n", "opened", "position", "written")
+
+    def __init__(self, row: Row) -> None:
+        self.n, self.log_key = row[0], row[1]
+        self.head = Head(row[2], row[3], row[4].hex(), row[5], row[6], row[7])
+        """The head as of the events and entries added so far."""
+        self.opened = self.head
+        """The head as the transaction found it."""
+        self.written = self.head
+        """The head as the database has it inside the transaction."""
+        self.first = positions_of(self.n)[0]
+        self.position = max(row[8] or 0, self.first)
+        """The last position that an entry has."""
 
 
 class WriteVerbs(ReadVerbs):
     """One caller's part of a transaction that holds the tenant's head."""
 
     _batch: Any
-    _held: TenantHead
+    _held: Tenant
+    _before: Head
+    """The head before this body."""
     _first_seq: int
     _ids: list[Any]
     _answers: list[tuple[Any, tuple[str, bytes] | None]]
     _arrows: int
     _scrubbed: list[tuple[str, int]]
     """Entries whose words and vectors are destroyed: ref and position."""
-    _read: dict[str, Entry]
-    """Entries of the bound ref as they are now. No other changes them: this transaction holds the head."""
+    _read: dict[tuple[str, str], Entry]
+    """Entries as they are now, by ref and id. No other changes them: this transaction holds the head."""
     _left = False
     """Whether an entry left readable memory, or a lease or document went."""
+    _grew = False
+    """Whether an entry or a document was stored."""
 
     # the dialect
 
@@ -101,7 +108,25 @@ class WriteVerbs(ReadVerbs):
     def _text_destroyed(self) -> None:
         """The text of an entry was destroyed."""
 
+    def _document_dropped(self) -> None:
+        """The body of a document was dropped."""
+
     # the verbs
+
+    def _begin(self, held: Tenant, scope: Scope, now: int) -> None:
+        """Bind this body to its tenant."""
+        self._held = held
+        self._bind(scope)
+        self.now = now
+        self._tenant = held.n
+        self._log_key = held.log_key
+        self._before = held.head
+        self._first_seq = held.head.seq + 1
+        self._arrows = 0
+        self._ids, self._answers, self._scrubbed, self._read = [], [], [], {}
+
+    def head(self) -> Head:
+        return self._held.head
 
     @property
     def _cache(self) -> IndexCache:
@@ -109,18 +134,21 @@ class WriteVerbs(ReadVerbs):
         return PrivateIndexes(self._batch.indexes)
 
     def append(self, event: NewEvent, *, tick: bool = True, received_epoch: int = 0) -> int:
-        held = self._held
-        if tick:
-            held.epoch = max(held.epoch, received_epoch) + 1
-        link = chain(event, seq=held.seq + 1, epoch=held.epoch, at=self.now, prev_hash=held.hash)
+        head = self._held.head
+        epoch = max(head.epoch, received_epoch) + 1 if tick else head.epoch
+        link = chain(event, seq=head.seq + 1, epoch=epoch, at=self.now, prev_hash=head.hash)
         self._add("add_event", self._event_row(link))
-        held.seq, held.hash = link.seq, link.hash
-        if link.type in RULE_EVENTS:
-            held.rules_seq = link.seq
+        rules_seq = link.seq if link.type in RULE_EVENTS else head.rules_seq
+        self._held.head = Head(link.seq, epoch, link.hash, head.entries, head.bytes, rules_seq)
         return link.seq
 
+    def _count(self, entries: int, size: int) -> None:
+        """Add entries and bytes to the figures of the head."""
+        head = self._held.head
+        self._held.head = msgspec.structs.replace(head, entries=head.entries + entries, bytes=head.bytes + size)
+
     def _logged(self, seq: int) -> None:
-        if not self._first_seq <= seq <= self._held.seq:
+        if not self._first_seq <= seq <= self._held.head.seq:
             raise ValueError("a change needs an event of this transaction")
 
     def insert(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None, minted: bool) -> Entry:
@@ -135,11 +163,11 @@ class WriteVerbs(ReadVerbs):
                 raise Conflict("This memory already has an entry with that id.", code="id_taken", pointer="/id")
             self._batch.new_ids.add(key)
             self._ids.append(key)
+        self._grew = True
         held.position += 1
-        entry = msgspec.structs.replace(entry, position=held.position, born_seq=seq, epoch=held.epoch)
+        entry = msgspec.structs.replace(entry, position=held.position, born_seq=seq, epoch=held.head.epoch)
         self._add("add_entry", self._entry_row(entry))
-        held.entries += 1
-        held.bytes += len(entry.content.encode())
+        self._count(1, len(entry.content.encode()))
         for tag in entry.tags:
             self._add("add_tag", (held.n, entry.ref, tag, entry.position))
         if entry.subject or entry.tags:
@@ -149,18 +177,14 @@ class WriteVerbs(ReadVerbs):
         self._add("add_recall", (held.n, entry.ref, entry.position, seq, False, words, *self._model(vector)))
         return entry
 
-    def _bind(self, scope: Scope) -> None:
-        super()._bind(scope)
-        self._read = {}
-
     def at(self, positions: Sequence[int], where: Filter) -> Mapping[int, Entry]:
         found = super().at(positions, where)
-        self._read.update((entry.id, entry) for entry in found.values())
+        self._read.update(((entry.ref, entry.id), entry) for entry in found.values())
         return found
 
     def _stored(self, entry_id: str) -> Entry:
-        if entry_id in self._read:
-            return self._read[entry_id]
+        if (self._ref, entry_id) in self._read:
+            return self._read[self._ref, entry_id]
         rows = self._rows("get_any", (self._tenant, self._ref, self._key(entry_id)))
         if not rows:
             raise NotFound("This memory has no entry with that id.")
@@ -215,7 +239,7 @@ class WriteVerbs(ReadVerbs):
             after.position,
         )
         self._change(after, bound)
-        self._read[after.id] = after
+        self._read[after.ref, after.id] = after
         return after
 
     def _drop_recall(self, entry: Entry) -> None:
@@ -248,7 +272,7 @@ class WriteVerbs(ReadVerbs):
             "version": before.version + 1,
         }
         self._do("rewrite", {**bound, "seq": seq, "tenant": self._tenant, "n": before.position})
-        self._held.bytes += len(entry.content.encode()) - before.byte_size
+        self._count(0, len(entry.content.encode()) - before.byte_size)
         for tag in before.tags:
             self._do("drop_tag", (self._tenant, before.ref, tag, before.position))
         for tag in entry.tags:
@@ -260,7 +284,7 @@ class WriteVerbs(ReadVerbs):
         self._scrubbed.append((before.ref, before.position))
         if before.gone_seq is None:
             self._set_recall(before, seq, terms, vector)
-        self._read.pop(entry.id, None)
+        self._read.pop((before.ref, entry.id), None)
         self._text_destroyed()
 
     def purge(self, entry_id: str, *, seq: int, subject: str | None = None) -> int:
@@ -277,17 +301,17 @@ class WriteVerbs(ReadVerbs):
         self._drop_recall(entry)
         self._scrubbed.append((entry.ref, entry.position))
         size = entry.byte_size
-        self._held.entries -= 1
-        self._held.bytes -= size
-        self._read.pop(entry_id, None)
+        self._count(-1, -size)
+        self._read.pop((entry.ref, entry_id), None)
         self._text_destroyed()
         return size
 
     def link(self, *links: Link) -> None:
         if not links:
             return
-        self._logged(self._held.seq)
-        first = self._held.seq * 1_000_000 + self._arrows + 1  # by log position, then as made
+        last = self._held.head.seq
+        self._logged(last)
+        first = last * 1_000_000 + self._arrows + 1  # by log position, then as made
         self._arrows += len(links)
         self._add_links(list(enumerate(links, first)))
 
@@ -339,6 +363,11 @@ class WriteVerbs(ReadVerbs):
         self._do("add_document", bound)
         kept = keep if body is None else max(keep, 1)
         self._do("trim_document", (self._tenant, space, key, version - kept))
+        if body is None:
+            self._left = True
+            self._document_dropped()
+        else:
+            self._grew = True
         return Document(space, key, version, body, dict(meta), self.now, seq)
 
     def recall_answer(self, key: str) -> tuple[str, bytes] | None:

@@ -14,51 +14,14 @@ from typing import Any
 from psycopg import Cursor
 
 from reverie.core.event import genesis
-from reverie.core.query import Head
 from reverie.index.cache import IndexCache
 from reverie.store.postgres.pool import Connection
 from reverie.store.postgres.rows import SQL, TYPES, array
-from reverie.store.rows import positions_of
+from reverie.store.transaction import Tenant
 
 Row = tuple[Any, ...]
 Work = list[dict[bytes, list[Row]] | tuple[bytes, Any]]
 """Pending statements, in order: groups of rows by their statement, and single statements."""
-
-
-class Tenant:
-    """A tenant's head while a transaction runs."""
-
-    __slots__ = (
-        "bytes",
-        "entries",
-        "epoch",
-        "hash",
-        "log_key",
-        "n",
-        "position",
-        "rules_seq",
-        "seq",
-    )
-
-    def __init__(self, row: Row) -> None:
-        self.n, self.log_key, self.seq, self.epoch, own_hash = row[:5]
-        self.hash = own_hash.hex()
-        self.entries, self.bytes, self.rules_seq, self.position = row[5:9]
-        self.position = max(self.position, positions_of(self.n)[0])
-
-    def head(self) -> Head:
-        """Return the head that a reader would see."""
-        return Head(self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq)
-
-    def state(self) -> Row:
-        """All that may change."""
-        head = (self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq)
-        return (*head, self.position)
-
-    def back_to(self, state: Row) -> None:
-        """Undo changes since `state` was taken."""
-        self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq = state[:6]
-        self.position = state[6]
 
 
 class Batch:
@@ -77,7 +40,6 @@ class Batch:
         self.held = Tenant(row)
         self.made = made
         """Whether the tenant is new: then its row has no more than its name."""
-        self._before = self.held.state()
         self.waiting: Work = []
         self.new_ids: set[tuple[str, str]] = set()
         self.answers: dict[str, tuple[str, bytes]] = {}
@@ -89,7 +51,7 @@ class Batch:
     @property
     def logged(self) -> bool:
         """Whether anything was appended to the log."""
-        return bool(self.held.seq != self._before[0])
+        return self.held.head.seq != self.held.opened.seq
 
     def send(self, work: Work, query: tuple[bytes, Any] | None = None) -> list[Row]:
         """Send what waits, and a query whose rows are returned: one round trip."""
@@ -105,9 +67,11 @@ class Batch:
     def commit(self) -> str | None:
         """Send the pending statements and commit, in one round trip; return the server's answer."""
         held = self.held
-        if held.state() != self._before:
-            seq, epoch, own_hash, *rest = held.state()
-            self.waiting.append((SQL["set_head"], (seq, epoch, bytes.fromhex(own_hash), *rest, held.n)))
+        head = held.head
+        if head != held.opened:
+            figures = (head.entries, head.bytes, head.rules_seq, held.position)
+            bound = (head.seq, head.epoch, bytes.fromhex(head.hash), *figures, held.n)
+            self.waiting.append((SQL["set_head"], bound))
         ended: Cursor[Row]
         with self.connection.pipeline():
             send_all(self.connection, self.waiting)

@@ -7,7 +7,6 @@ from typing import Any
 
 from reverie.core.entry import Entry, Link, Scope
 from reverie.core.event import Event
-from reverie.core.query import Head
 from reverie.core.subject import index_keys
 from reverie.store.postgres.batch import Batch, Row, Work, merge
 from reverie.store.postgres.read import PostgresReadTx
@@ -24,20 +23,11 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
 
     def __init__(self, batch: Batch, scope: Scope) -> None:
         self._batch = batch
-        self._held = batch.held
-        self._bind(scope)
-        self.now = batch.now
-        self._tenant = self._held.n
-        self._log_key = self._held.log_key
-        self._first_seq = self._held.seq + 1
-        self._before = batch.held.state()
+        self._begin(batch.held, scope, batch.now)
+        self._position = batch.held.position
         self._own: Work = []
-        self._ids = []
-        self._answers = []
         self.saved = False
         """Whether work of this body is in the database."""
-        self._arrows = 0
-        self._scrubbed = []
         self._changed: set[int] = set()
         """Positions of the entries whose change waits: a statement changes each of its entries once."""
 
@@ -90,11 +80,8 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
             batch.connection.execute(b"ROLLBACK TO SAVEPOINT body")
             batch.connection.execute(b"RELEASE SAVEPOINT body")
         self._own = []
-        batch.held.back_to(self._before)
+        batch.held.head, batch.held.position = self._before, self._position
         self._undo_waiting()
-
-    def head(self) -> Head:
-        return self._batch.held.head()
 
     def _event_row(self, event: Event) -> Row:
         run = event.data.get("run")

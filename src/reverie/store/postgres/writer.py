@@ -247,15 +247,13 @@ class Writer:
                     if lost(fault) or connection.broken:
                         if not batch.logged:  # leases and answers: doing them again is doing them once
                             raise
-                        raise _Unsure(tenant, held.seq, bytes.fromhex(held.hash)) from fault
+                        raise _Unsure(tenant, held.head.seq, bytes.fromhex(held.head.hash)) from fault
                     raise
                 if ended != "COMMIT":  # the transaction had failed, and a body hid it
                     raise StoreError("The database undid the transaction.")
-                for (
-                    ref,
-                    name,
-                ) in noted.items():  # of a commit that is in doubt the notes stay, and the files are made again
-                    self._indexes.scrub(name, batch.scrubbed[ref], held.seq)
+                # of a commit that is in doubt the notes stay, and the files are made again
+                for ref, name in noted.items():
+                    self._indexes.scrub(name, batch.scrubbed[ref], held.head.seq)
                 if batch.destroyed:
                     self._destroyed()
         finally:

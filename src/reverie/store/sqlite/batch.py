@@ -14,43 +14,9 @@ from typing import Any
 import apsw
 
 from reverie.core.event import genesis
-from reverie.core.query import Head
 from reverie.index.cache import IndexCache
-from reverie.store.rows import positions_of
 from reverie.store.sqlite.read import QUERIES
-
-
-class _Tenant:
-    """A tenant's head while a batch runs."""
-
-    __slots__ = (
-        "bytes",
-        "entries",
-        "epoch",
-        "first",
-        "hash",
-        "log_key",
-        "n",
-        "opened",
-        "position",
-        "rules_seq",
-        "seq",
-        "written",
-    )
-
-    def __init__(self, row: Sequence[Any]) -> None:
-        self.n, self.log_key, self.seq, self.epoch = row[0], row[1], row[2], row[3]
-        self.hash, self.entries, self.bytes, self.rules_seq = row[4].hex(), row[5], row[6], row[7]
-        self.first = positions_of(self.n)[0]
-        self.position = self.first if row[8] is None else row[8]
-        self.opened = self.written = self.state()
-
-    def state(self) -> Head:
-        return Head(self.seq, self.epoch, self.hash, self.entries, self.bytes, self.rules_seq)
-
-    def back_to(self, head: Head) -> None:
-        self.seq, self.epoch, self.hash = head.seq, head.epoch, head.hash
-        self.entries, self.bytes, self.rules_seq = head.entries, head.bytes, head.rules_seq
+from reverie.store.transaction import Tenant
 
 
 class Batch:
@@ -59,10 +25,10 @@ class Batch:
     def __init__(self, db: apsw.Connection, now: int, models: Mapping[str, int], indexes: IndexCache) -> None:
         self.db = db
         self.indexes = indexes
-        self.scrubbed: dict[tuple[int, str], tuple[bytes, _Tenant, list[int]]] = {}
-        """By memory: the tenant's key, the tenant, and positions whose words and vectors are destroyed."""
+        self.scrubbed: dict[tuple[int, str], tuple[Tenant, list[int]]] = {}
+        """By memory: the tenant, and positions whose words and vectors are destroyed."""
         self.now = now
-        self.tenants: dict[str, _Tenant] = {}
+        self.tenants: dict[str, Tenant] = {}
         self.models = dict(models)
         """Numbers of embedding models; those it was given are committed."""
         self.rows: dict[str, list[tuple[Any, ...]]] = {}
@@ -75,16 +41,16 @@ class Batch:
         self.lost: BaseException | None = None
         """Set when waiting rows could not be inserted: whose they were is unknown, so the whole batch is off."""
 
-    def tenant(self, name: str) -> _Tenant | None:
+    def tenant(self, name: str) -> Tenant | None:
         held = self.tenants.get(name)
         if held is None:
             row = self.db.execute(QUERIES["tenant_to_write"], (name,)).fetchone()
             if row is None:
                 return None
-            held = self.tenants[name] = _Tenant(row)
+            held = self.tenants[name] = Tenant(row)
         return held
 
-    def make_tenant(self, name: str) -> _Tenant:
+    def make_tenant(self, name: str) -> Tenant:
         bound = (name, secrets.token_bytes(32), bytes.fromhex(genesis(name)), self.now)
         self.db.execute(QUERIES["add_tenant"], bound)
         made = self.tenant(name)
@@ -109,17 +75,10 @@ class Batch:
                 rows.clear()
         self.waits = False
         for held in self.tenants.values():
-            head = held.state()
+            head = held.head
             if held.written != head:
-                bound = (
-                    head.seq,
-                    head.epoch,
-                    bytes.fromhex(head.hash),
-                    head.entries,
-                    head.bytes,
-                    head.rules_seq,
-                )
-                self.db.execute(QUERIES["set_head"], (*bound, held.n))
+                figures = (head.entries, head.bytes, head.rules_seq)
+                self.db.execute(QUERIES["set_head"], (head.seq, head.epoch, bytes.fromhex(head.hash), *figures, held.n))
                 held.written = head
 
     def model(self, name: str) -> int:

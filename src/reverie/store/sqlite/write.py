@@ -13,7 +13,6 @@ import apsw
 
 from reverie.core.entry import Document, Entry, Link, Scope
 from reverie.core.event import Event
-from reverie.core.query import Head
 from reverie.core.subject import index_keys
 from reverie.store.rows import event_row, to_document, to_row
 from reverie.store.snapshot import Row
@@ -35,32 +34,17 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
             batch.flush()
             batch.db.execute("SAVEPOINT body")
             held = batch.make_tenant(scope.tenant)
-        self._held = self._own = held
-        self._bind(scope)
-        self.now = batch.now
-        self._tenant = held.n
-        self._log_key = held.log_key
-        self._first_seq = held.seq + 1
-        self._before = held.state()
+        self._begin(held, scope, batch.now)
         self._marks = {sql: len(rows) for sql, rows in batch.rows.items()}
         self._position = held.position
-        self._ids = []
-        self._answers = []
         self._saved = self._made
-        self._arrows = 0
-        self._scrubbed = []
-        self._destroyed = self._left = self._grew = False
+        self._destroyed = False
 
     @property
     def frees(self) -> bool:
         """Whether it destroyed text, or only took something out (an entry, a lease): then a full disk is no reason
         to refuse it."""
         return self._destroyed or (self._left and not self._grew)
-
-    @property
-    def argument(self) -> SqliteWriteTx:
-        """Argument of the body."""
-        return self
 
     @property
     def _db(self) -> apsw.Connection:
@@ -72,23 +56,22 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
         return self._batch.db
 
     def _worked(self) -> bool:
-        if self._own.state() != self._before:
-            return True
-        return any(len(rows) > self._marks.get(sql, 0) for sql, rows in self._batch.rows.items())
+        return self._held.head != self._before or any(
+            len(rows) > self._marks.get(sql, 0) for sql, rows in self._batch.rows.items()
+        )
 
     def _changing(self) -> apsw.Connection:
         """The connection, behind a savepoint: from here on this body's work is in the database."""
-        batch, held = self._batch, self._own
+        batch, held = self._batch, self._held
         if not self._saved:
             own = {sql: rows[self._marks.get(sql, 0) :] for sql, rows in batch.rows.items()}
             for sql, rows in batch.rows.items():
                 del rows[self._marks.get(sql, 0) :]
-            now = held.state()
-            held.back_to(self._before)
+            now, held.head = held.head, self._before
             batch.flush()
             batch.db.execute("SAVEPOINT body")
             self._saved = True
-            held.back_to(now)
+            held.head = now
             for sql, rows in own.items():
                 batch.rows[sql].extend(rows)
             batch.waits = True
@@ -98,7 +81,7 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
 
     def undo(self) -> None:
         """Leave no trace of this body."""
-        batch, held = self._batch, self._own
+        batch, held = self._batch, self._held
         for sql, rows in batch.rows.items():
             del rows[0 if self._saved else self._marks.get(sql, 0) :]
         if self._saved:
@@ -106,7 +89,7 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
             batch.db.execute("RELEASE body")
             held.written = self._before
             batch.models.clear()
-        held.back_to(self._before)
+        held.head = self._before
         if self._made:
             del batch.tenants[self._scope.tenant]
         held.position = self._position
@@ -115,13 +98,10 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
     def done(self) -> None:
         """The body is through; its work stays."""
         for ref, position in self._scrubbed:
-            self._batch.scrubbed.setdefault((self._own.n, ref), (self._log_key, self._own, []))[2].append(position)
+            self._batch.scrubbed.setdefault((self._held.n, ref), (self._held, []))[1].append(position)
         if self._saved:
             self._batch.flush()
             self._batch.db.execute("RELEASE body")
-
-    def head(self) -> Head:
-        return self._own.state()
 
     def _add(self, name: str, row: tuple[Any, ...]) -> None:
         self._batch.rows.setdefault(QUERIES[name], []).append(row)
@@ -134,26 +114,22 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
         return self._batch.db.execute(QUERIES[name], bound).fetchall()
 
     def _event_row(self, event: Event) -> tuple[Any, ...]:
-        return (self._own.first + event.seq, *event_row(event))
+        return (self._held.first + event.seq, *event_row(event))
 
     def _entry_row(self, entry: Entry) -> tuple[Any, ...]:
-        return to_row(entry, self._own.n)
+        return to_row(entry, self._held.n)
 
     def _id_key(self, entry: Entry) -> tuple[Any, ...]:
-        return self._own.n, entry.ref, entry.id
+        return self._held.n, entry.ref, entry.id
 
     def _answer_key(self, key: str) -> Any:
-        return self._own.n, key
+        return self._held.n, key
 
     def _model(self, vector: Vector | None) -> tuple[Any, bytes | None]:
         if vector is None:
             return None, None
         number = self._batch.models.get(vector[0])
         return (self._batch.model(vector[0]) if number is None else number), vector[1]
-
-    def insert(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: Vector | None, minted: bool) -> Entry:
-        self._grew = True
-        return super().insert(entry, seq=seq, terms=terms, vector=vector, minted=minted)
 
     def _change(self, after: Entry, bound: tuple[Any, ...]) -> None:  # noqa: ARG002
         self._do("change", bound)
@@ -173,24 +149,8 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
     def _add_answer(self, row: tuple[Any, ...]) -> None:
         self._add("add_answer", row)
 
-    def _put_document(
-        self,
-        space: str,
-        key: str,
-        body: bytes | None,
-        current: Document | None,
-        *,
-        seq: int,
-        expected: int | None,
-        meta: Mapping[str, Any],
-        keep: int,
-    ) -> Document:
-        made = super()._put_document(space, key, body, current, seq=seq, expected=expected, meta=meta, keep=keep)
-        if body is None:
-            self._batch.scrub = self._left = True
-        else:
-            self._grew = True
-        return made
+    def _document_dropped(self) -> None:
+        self._batch.scrub = True
 
     def _document(self, space: str, key: str, version: int | None = None) -> Document | None:
         bound = {"tenant": self._tenant, "space": space, "key": key, "version": version}

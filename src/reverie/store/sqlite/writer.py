@@ -340,8 +340,8 @@ class Writer:
                     self._anchor.meet(held.n, held.opened.seq, held.opened.hash)
             # Index files that hold destroyed words are noted on disk first, so that after a kill between commit and
             # scrub the next start finds them.
-            for memory, (key, _, _) in batch.scrubbed.items():
-                if name := self._indexes.note(memory, key):
+            for memory, (held, _) in batch.scrubbed.items():
+                if name := self._indexes.note(memory, held.log_key):
                     noted[memory] = name
             self._db.execute("COMMIT")
         except BaseException as fault:
@@ -354,14 +354,14 @@ class Writer:
                 pass  # tried again before the next transaction
             return fault
         for memory, name in noted.items():
-            _, held, positions = batch.scrubbed[memory]
-            self._indexes.scrub(name, positions, held.seq)
+            held, positions = batch.scrubbed[memory]
+            self._indexes.scrub(name, positions, held.head.seq)
         self._models = batch.models
         # Only a durable position is noted: one that is ahead of the database would look like lost events.
         if self._anchor is not None:
             for held in batch.tenants.values():
-                if held.seq != held.opened.seq:
-                    self._anchor.note(held.n, held.seq, held.hash)
+                if held.head.seq != held.opened.seq:
+                    self._anchor.note(held.n, held.head.seq, held.head.hash)
         return None
 
     def _run_body(self, batch: Batch, job: _Job, *, erasing: bool) -> None:
@@ -369,7 +369,7 @@ class Writer:
         job.result = job.error = job.frees = None
         part: _Part = ControlPart(batch) if job.scope is None else SqliteWriteTx(batch, job.scope)
         try:
-            job.result = job.body(part.argument)
+            job.result = job.body(part)
             job.frees = part.frees
             if erasing and not part.frees:
                 raise StoreFull()
@@ -427,11 +427,7 @@ class Writer:
 
 
 class _Part(Protocol):
-    """One job's share of a batch."""
-
-    @property
-    def argument(self) -> Any:
-        """Argument of its body."""
+    """One job's share of a batch, and the argument of its body."""
 
     @property
     def frees(self) -> bool:
@@ -452,11 +448,6 @@ class ControlPart:
         self.db = batch.db
         self.frees = False
         batch.db.execute("SAVEPOINT body")
-
-    @property
-    def argument(self) -> ControlPart:
-        """Argument of the body."""
-        return self
 
     def done(self) -> None:
         self.db.execute("RELEASE body")
