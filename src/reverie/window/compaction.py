@@ -69,7 +69,8 @@ def pressure(state: WindowState, extra: list[Item] | None = None) -> tuple[int, 
 
 def trigger_tokens(state: WindowState) -> int:
     """Input tokens from which on a pass is due. A default that instructions and tools alone would reach is raised above
-    them; what the provider refused for length before is stayed below."""
+    them; what the provider refused for length before is stayed below, and in server-side mode the size at which the
+    provider's own compaction is overdue."""
     form = state.pending.shape if state.pending else state.shape
     window = context_window(state)
     limit = state.policy.trigger(max_output(form), model=_model(state), window=window)
@@ -77,6 +78,8 @@ def trigger_tokens(state: WindowState) -> int:
         fixed = estimate(form)
         if fixed >= limit:
             limit = fixed + window // 4
+    if state.mode == "server_side" and state.policy.server_compact_threshold is not None:
+        limit = min(limit, int(OVERDUE * state.policy.server_compact_threshold))
     return limit if state.refused_at_tokens is None else max(1, min(limit, state.refused_at_tokens * 8 // 10))
 
 
@@ -142,10 +145,12 @@ def due(state: WindowState) -> str | None:
 
 
 def overdue(state: WindowState) -> bool:
-    """Whether server-side compaction should have come and did not."""
+    """Whether server-side compaction should have come and did not. New items do not count: the provider has not seen
+    them."""
     if state.mode != "server_side":
         return False
-    return pressure(state)[0] > OVERDUE * server_threshold(state)
+    seen = state.reported_input_tokens or pressure(state, [])[0]
+    return seen > OVERDUE * server_threshold(state)
 
 
 def begin_round(state: WindowState) -> int:

@@ -58,8 +58,8 @@ class Engine(Recovery):
         """Take back the drops of a turn that was not answered: no upstream has accepted it."""
         kept, self._kept = self._kept, None
         if kept is not None and len(self.state.resets) > len(kept.resets):
-            kept.mode, kept.server_faults, kept.round = self.state.mode, self.state.server_faults, self.state.round
-            kept.server_overflows, kept.server_disabled = self.state.server_overflows, self.state.server_disabled
+            kept.take_server_faults(self.state)
+            kept.round = self.state.round
             self.state = kept
 
     def restored(self) -> WindowState:

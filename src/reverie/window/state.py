@@ -197,6 +197,12 @@ class WindowState:
         self.reset("provider_changed")
         return True
 
+    def take_server_faults(self, other: WindowState) -> None:
+        """Take over what another copy of the window knows of server-side compaction here: it is not stored until a turn
+        is answered."""
+        self.mode, self.server_disabled = other.mode, other.server_disabled
+        self.server_faults, self.server_overflows = other.server_faults, other.server_overflows
+
     def pop(self) -> Item | None:
         """Take the newest item back. What a pass produced cannot be popped: None, and the caller restores an earlier
         generation first."""

@@ -95,7 +95,9 @@ class WindowStore:
         document = self._parts.store.read(self._scope, lambda tx: tx.load(WINDOW_SPACE, self.key))
         current = document.version if document is not None else 0
         if document is None and (state.version or (state.empty and not state.resets)):
-            return self._missing(state)
+            fresh = self._missing(state)
+            fresh.take_server_faults(state)
+            return fresh
         if document is None or current == state.version:
             return state
         newest = self._state(document)
