@@ -10,6 +10,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 
+from reverie.core.pause import paced
+
 _REPEATED = (1000, 600, 360, 216, 130)  # per mille: weight of a concept after n repetitions
 _PATIENCE = 200  # statements in a row that may be too long for what is left
 _OVERHEAD = 11  # tokens of a line on top of its words
@@ -80,8 +82,8 @@ def order(
     # Lazy greedy selection: choosing a statement makes others that share its concepts less dense, so the density in the
     # heap is an upper bound, and only the top needs to be computed again. The one exception, a statement whose
     # prerequisite was chosen, is pushed again with its new density; the stale copy is skipped once it is chosen.
-    used = sum(choose(i) for i in first)
-    heap.extend((-density(i), i) for i in range(len(weights)) if i not in chosen)
+    used = sum(choose(i) for i in paced(first))
+    heap.extend((-density(i), i) for i in paced(range(len(weights))) if i not in chosen)
     heapq.heapify(heap)
     skipped = 0
     while heap and skipped < _PATIENCE:

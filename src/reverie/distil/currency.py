@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reverie.core.pause import paced
 from reverie.distil.statements import Candidate, Into, Place, with_earlier
 from reverie.distil.updates import Said, says_more, updates
 from reverie.distil.value import LOW
@@ -23,7 +24,7 @@ def overtake(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     found = updates([Said(number, item.text, (item.speaker, item.about)) for number, item in at.items()])
     gone: dict[Place, Candidate] = {}
     newest: dict[Place, Candidate] = {}
-    for update in found:  # oldest first, so that what a chain hands on reaches its end
+    for update in paced(found):  # oldest first, so that what a chain hands on reaches its end
         older, newer = at[update.older], at[update.newer]
         older = newest.get(older.place, older)
         newer = newest.get(newer.place, newer)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from rensa import RMinHash
 
+from reverie.core.pause import paced
 from reverie.distil.tokens import Token
 
 _PERMUTATIONS, _SEED, _BAND = 32, 7, 4
@@ -88,7 +89,7 @@ def _collapse_near(gists: Sequence[Gist], left: Sequence[int], stands_for: list[
     digests = RMinHash.digests_from_token_sets([sorted(set(gists[i].telling)) for i in left], _PERMUTATIONS, _SEED)
     buckets: dict[tuple[int, ...], list[int]] = {}
     numbers: dict[Hashable, int] = {}
-    for i, digest in zip(left, digests, strict=True):  # newest first
+    for i, digest in paced(zip(left, digests, strict=True)):  # newest first
         alike = (gists[i].group, gists[i].fixed)  # never merged across these, so never compared
         number = numbers.setdefault(alike, len(numbers))
         bands = [(number, b, *digest[b : b + _BAND]) for b in range(0, _PERMUTATIONS, _BAND)]

@@ -14,6 +14,7 @@ from datetime import date
 from functools import cached_property
 from importlib.metadata import version
 
+from reverie.core.pause import paced
 from reverie.distil import cover, score
 from reverie.distil.currency import overtake
 from reverie.distil.dates import day_of
@@ -97,7 +98,7 @@ class ExtractiveDistiller:
         repeated = _repeated(ordered, said)
         items: list[Candidate] = []
         collapsed = []
-        for i in kept_sources:
+        for i in paced(kept_sources):
             source = ordered[i]
             ids = (source.id, *(ordered[j].id for j in reversed(copies[i]) if j != i))
             if len(ids) > 1:
@@ -279,7 +280,7 @@ def _without(prepared: PreparedSources, avoided: Sequence[Candidate]) -> Prepare
 
 def _sizes(items: Sequence[Candidate], count: Count, count_many: CountMany | None) -> list[int]:
     """Return the cost of each statement: its tokens, and one for the separator."""
-    texts = [shown(c) for c in items]
+    texts = [shown(c) for c in paced(items)]
     return [n + 1 for n in (count_many(texts) if count_many else map(count, texts))]
 
 
@@ -316,7 +317,7 @@ def _drawn(prepared: PreparedSources, chosen: Iterable[int], count: Count, *, ap
 def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> list[int]:
     gists = []
     exact = []
-    for source, pieces in zip(ordered, said, strict=True):
+    for source, pieces in paced(zip(ordered, said, strict=True)):
         today = day_of(source.created_at) if any(points_at_today(p.tokens) for p in pieces) else None
         group = (source.speaker, source.subject, source.kind, source.pinned, today)
         # A source declared binding by its author is merged only with its own words.
@@ -359,7 +360,7 @@ def _weighed(items: Sequence[Candidate], total: int) -> tuple[list[tuple[int, ..
     numbers: dict[tuple[str, str], int] = {}
     concepts: list[tuple[int, ...]] = []
     weights: list[tuple[int, ...]] = []
-    for item in items:
+    for item in paced(items):
         row = []
         before = ""
         for key, tenths in item.concepts.items():

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from reverie.core.pause import paced
 from reverie.distil.dates import anchor, day_of, spell
 from reverie.distil.must_keep import MustKeep
 from reverie.distil.sentences import split
@@ -137,11 +138,11 @@ def _kept(sources: Sequence[Source], text: str, items: Iterable[MustKeep]) -> tu
     folded = _SPACE.sub(" ", text)
     lines = [frozenset(_marks(tokenize(line))) for line in text.split("\n")]
     having: dict[str, set[int]] = {}
-    for number, line in enumerate(lines):
+    for number, line in enumerate(paced(lines)):
         for word in line:
             having.setdefault(word, set()).add(number)
     out = []
-    for item in items:
+    for item in paced(items):
         state: State = "missing"
         if _SPACE.sub(" ", item.text).strip(" .!") in folded:
             state = "quoted"
@@ -176,7 +177,7 @@ def _is_held(tokens: Sequence[Token], having: dict[str, set[int]]) -> bool:
 def _invented(sources: Sequence[Source], text: str) -> tuple[Invented, ...]:
     words: set[str] = set(CONNECTIVES)
     days = sorted({day_of(s.created_at) for s in sources})
-    for s in sources:
+    for s in paced(sources):
         anchored = anchor(s.content, day_of(s.created_at))
         for t in tokenize(s.content):
             words.add(t.lower)
@@ -249,7 +250,7 @@ def _flipped(sources: Sequence[Source], text: str, statements: Sequence[Statemen
     by_id = {source.id: source for source in sources}
     out = []
     if statements:
-        for statement in statements:
+        for statement in paced(statements):
             own = [by_id[i] for i in statement.source_ids if i in by_id]
             if own and _denies(statement.text, _said(own)):
                 out.append(statement.text)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import date
 
+from reverie.core.pause import paced
 from reverie.distil.dates import MONTHS, UNKNOWN_DAY, spell
 from reverie.distil.statements import Candidate
 
@@ -63,7 +64,7 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
     line: list[str] = []
     length = 0
     last: Candidate | None = None
-    for item in items:
+    for item in paced(items):
         under = item.day.replace(day=1) if monthly else item.day
         if under != day:
             if line:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from reverie.core.pause import paced
 from reverie.distil.lexicon import FUNCTION, word_set
 from reverie.distil.value import names_day
 from reverie.search.languages import FUNCTION_WORDS
@@ -102,7 +103,7 @@ def _bare(word: str) -> str:
 
 def moves(said: Sequence[tuple[str, str, Hashable]]) -> Iterator[tuple[str, str]]:
     """The ids of statements that move another, and of the one each moves. `said`: id, text and group, in order."""
-    for place, (number, text, group) in enumerate(said):
+    for place, (number, text, group) in enumerate(paced(said)):
         low = text.lower()
         if _MOVED.isdisjoint(_WORD.findall(low)) and not _MOVED_PARTS.search(low):
             continue

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
+from reverie.core.pause import paced
 from reverie.distil.questions import asks_only, facts
 from reverie.distil.sentences import Form, split
 from reverie.distil.source import Source
@@ -127,13 +128,13 @@ def find(sources: Iterable[Source], without: Set[tuple[str, str]] = frozenset())
     """
     places = [
         (source, piece)
-        for source in sources
+        for source in paced(sources)
         for piece in split(source.content)
         if (source.id, piece.text) not in without
     ]
     values = model().judge([piece.text for _, piece in places])
     out = []
-    for (source, piece), value in zip(places, values, strict=True):
+    for (source, piece), value in paced(zip(places, values, strict=True)):
         if piece.form is Form.ASIDE and not source.pinned:
             continue
         why = declared(source, piece.text)

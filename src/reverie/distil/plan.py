@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from reverie.core.dream import Selector, TokenBudgetExceeded
 from reverie.core.entry import FILE_KIND, Entry, EntryState, speaker
+from reverie.core.pause import paced
 from reverie.core.subject import fold, labelled
 from reverie.distil.dates import day_of, spell
 from reverie.distil.extractive import ExtractiveDistiller, PreparedSources
@@ -119,7 +120,7 @@ def admit(entries: Iterable[Entry], selector: Selector, *, now: int, epoch: int)
     """The entries a selector takes, in canonical order, and why the others stay out."""
     taken: list[Entry] = []
     left_out: Counter[str] = Counter()
-    for entry in entries:
+    for entry in paced(entries):
         reason = _refusal(entry, selector, now, epoch)
         if reason is None:
             taken.append(entry)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
+from reverie.core.pause import paced
 from reverie.distil.dates import MONTHS, UNKNOWN_DAY, spell
 from reverie.distil.statements import Candidate, Into
 
@@ -65,7 +66,7 @@ def numbers(text: str) -> list[str]:
 def roll_up(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     """Statements with every group of routine reports replaced by one, at the place of the newest."""
     groups: dict[tuple[str | None, str | None, tuple[str, ...]], list[Candidate]] = {}
-    for item in items:
+    for item in paced(items):
         if not item.required and (item.reports or _measures(item.text)):
             groups.setdefault((item.speaker, item.about, template(item.text)), []).append(item)
     rolled = [group for (_, _, words), group in groups.items() if _is_routine(group, words)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence, Set
 from datetime import date
 from typing import NamedTuple
 
+from reverie.core.pause import paced
 from reverie.core.subject import labelled
 from reverie.distil import must_keep, score
 from reverie.distil.dates import anchor, day_of, spell
@@ -254,7 +255,7 @@ def once(items: Iterable[Candidate], into: Into) -> list[Candidate]:
     for item in items:
         same.setdefault((item.speaker, item.about, item.text.casefold()), []).append(item)
     out = []
-    for group in same.values():
+    for group in paced(same.values()):
         newest = group[-1]
         if len(group) > 1:
             into.update({item.place: ("merged", newest.place) for item in group[:-1]})
@@ -351,7 +352,7 @@ def side_by_side(items: Sequence[Candidate], into: Into) -> list[Candidate]:
             about.setdefault((item.about, item.subject), []).append(item)
     absorbed: dict[tuple[int, int], None] = {}
     merged: dict[tuple[int, int], Candidate] = {}
-    for group in about.values():
+    for group in paced(about.values()):
         newest = group[-1]
         before = next((c for c in reversed(group[:-1]) if _disagree(newest, c)), None)
         if before is None or newest.length + before.length > 50:

@@ -21,6 +21,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from reverie.core.pause import paced
 from reverie.distil.lexicon import MONTH_NAMES, NUMBERS, word_set
 from reverie.distil.moves import adds, moves
 from reverie.distil.score import rarity
@@ -129,11 +130,11 @@ def updates(said: Sequence[Said]) -> list[Update]:
 
 def _by_value(said: Sequence[Said]) -> Iterable[Update]:
     groups: dict[tuple[Hashable, tuple[str, ...]], list[tuple[int, _Claim]]] = {}
-    for place, item in enumerate(said):
+    for place, item in enumerate(paced(said)):
         for claim in _claims(item.text):
             groups.setdefault((item.group, claim.frame), []).append((place, claim))
     longest: dict[int, tuple[int, int]] = {}  # by the older place: words of the frame, the newer place
-    for (_, frame), members in groups.items():
+    for (_, frame), members in paced(groups.items()):
         for at, (older, claim) in enumerate(members[:-1]):
             newer = next((place for place, other in reversed(members[at + 1 :]) if _rivals(claim, other)), None)
             if newer is not None and len(frame) > longest.get(older, (0, 0))[0]:
@@ -235,9 +236,9 @@ def _shape(value: Sequence[Token]) -> str:
 
 
 def _by_cue(said: Sequence[Said]) -> Iterable[Update]:
-    read = [_read(item.text) for item in said]
+    read = [_read(item.text) for item in paced(said)]
     seen: dict[str, list[int]] = {}
-    for place, words in enumerate(read):
+    for place, words in enumerate(paced(read)):
         for stem in words.stems:
             seen.setdefault(stem, []).append(place)
     alike: dict[str, list[str]] = {}
@@ -245,7 +246,7 @@ def _by_cue(said: Sequence[Said]) -> Iterable[Update]:
         alike.setdefault(stem[:_PREFIX], []).append(stem)
     weight = {stem: rarity(len(said), len(places)) for stem, places in seen.items()}
     out = []
-    for newer, words in enumerate(read):
+    for newer, words in enumerate(paced(read)):
         if not (words.changes or words.ends or words.denies):
             continue
         nearby: dict[int, None] = {}

@@ -309,7 +309,7 @@ class ValueModel:
         low = found[:, -len(LOW) :].sum(axis=1).tolist()
         kinds = found.argmax(axis=1).tolist()
         out = []
-        for text, language, kind, mine, other in zip(texts, languages, kinds, must, low, strict=True):
+        for text, language, kind, mine, other in paced(zip(texts, languages, kinds, must, low, strict=True)):
             least, most = self._english if language == ENGLISH else self._others
             if is_courtesy(text):
                 out.append(COURTESY)

@@ -66,6 +66,10 @@ never stop it.
 """
 SLICE_SECONDS = 0.002
 """Time for which it then computes before the next pause."""
+SPACING_SECONDS = 2 * SLICE_SECONDS
+"""Time between the slices of all long work together, once patience is over. Of ten threads that compute, each after its
+own pause, one always has the interpreter.
+"""
 PAUSE_SECONDS = 0.003
 """A caller that asks one thing after another is still asking this long after an answer."""
 THREADS = sum(slots for slots, _ in SLOTS.values())
@@ -179,9 +183,13 @@ class Turns:
 class Precedence:
     """Lets long work pause while tenants other than its own ask quick things. Safe for many threads and loops."""
 
-    def __init__(self, patience: float, pause: float) -> None:
+    def __init__(self, patience: float, pause: float, spacing: float = 0.0) -> None:
+        """`spacing`: seconds between the slices of all long work that others do not give a pause."""
         self._patience = patience
         self._pause = pause
+        self._spacing = spacing
+        self._slice = 0.0
+        """Time of the next slice."""
         self._lock = Lock()
         self._asking: dict[str, int] = {}
         """Requests of each tenant that wait or run in the quick lanes."""
@@ -206,10 +214,22 @@ class Precedence:
                 self._asked.popitem(last=False)
 
     def give_way(self, tenant: str) -> None:
-        """Wait until no other tenant asks, or asked a moment ago; at most as long as patience lasts."""
+        """Wait until no other tenant asks, or asked a moment ago; at most as long as patience lasts, and then until the
+        slices of other long work are over."""
         until = monotonic() + self._patience
-        while monotonic() < until and self.others(tenant, self._pause):
+        while self.others(tenant, self._pause):
+            if monotonic() >= until:
+                sleep(self._until_slice())
+                return
             sleep(self._pause)
+
+    def _until_slice(self) -> float:
+        """Reserve the next slice; seconds until it begins."""
+        with self._lock:
+            now = monotonic()
+            begins = max(now, self._slice)
+            self._slice = begins + self._spacing
+        return begins - now
 
     def others(self, tenant: str, within: float) -> bool:
         """Whether a tenant other than this one asks, or was answered so many seconds ago or less."""
@@ -244,7 +264,7 @@ class Threads:
     """The lanes of one application, over the threads of the process."""
 
     def __init__(self, slots: Mapping[Lane, tuple[int, int]] = SLOTS, *, patience: float = PATIENCE_SECONDS) -> None:
-        self._precedence = Precedence(patience, PAUSE_SECONDS)
+        self._precedence = Precedence(patience, PAUSE_SECONDS, SPACING_SECONDS)
         self._lanes = {lane: Turns(*sizes, self._limit(lane, sizes[1])) for lane, sizes in slots.items()}
 
     def _limit(self, lane: Lane, each: int) -> Callable[[str], int] | None:

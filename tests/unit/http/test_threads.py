@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from functools import partial
@@ -16,7 +17,7 @@ from reverie.core.entry import Draft, Scope
 from reverie.core.pause import PAUSE, Pauses, pause
 from reverie.host import Host
 from reverie.http.pace import Pace
-from reverie.http.threads import Lane, Threads
+from reverie.http.threads import Lane, Precedence, Threads
 from reverie.jobs.worker import Worker
 from reverie.providers.tokenizer import TokenCounter
 
@@ -282,6 +283,18 @@ def test_long_work_waits_neither_for_its_own_tenant_nor_for_ever() -> None:
         await asyncio.gather(own, other)
 
     run(go())
+
+
+def test_the_slices_of_long_work_follow_each_other_while_another_tenant_asks() -> None:
+    """Eight threads that compute, each after a pause of its own, left the interpreter to nothing else."""
+    precedence, began = Precedence(0.0, 0.001, 0.02), time.monotonic()
+    precedence.begin("b")
+    waiting = [threading.Thread(target=precedence.give_way, args=("a",)) for _ in range(8)]
+    for thread in waiting:
+        thread.start()
+    for thread in waiting:
+        thread.join(60)
+    assert time.monotonic() - began >= 7 * 0.02
 
 
 def test_a_caller_that_left_is_not_waited_for() -> None:
