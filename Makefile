@@ -4,7 +4,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Unbuffered, so that its progress is seen while it works.
+PIP := $(BIN)/python -u -m pip --disable-pip-version-check
 # One short line per package as it arrives; a failure of pip is the exit code of the whole.
 PROGRESS := awk '/^Collecting/ { print "  " $$2; fflush() } /^Installing/ { print "  installing"; fflush() } /^pip-failed$$/ { bad = 1 } END { exit bad }'
 PYTEST := $(BIN)/python -m pytest
@@ -117,7 +118,8 @@ clean: ## Remove the environment and every cache (data stays)
 
 $(VENV)/bin/python:
 	@test -n '$(PYTHON)' || { echo 'Reverie needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python3.11'; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@echo 'Making an environment in $(VENV) ...'
+	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --quiet --require-hashes -r requirements/pip.txt  # older ones forget a pin where a package is asked for with extras
 
 $(VENV)/.run: requirements/run.txt pyproject.toml | $(VENV)/bin/python

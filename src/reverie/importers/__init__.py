@@ -47,7 +47,10 @@ def load(name: str) -> Format:
     """The format of that name. Raises Invalid with the names there are."""
     module = FORMATS.get(ALIASES.get(name, name))
     if module is None:
-        raise Invalid(f"There is no format '{name[:32]}'. There are: bundle, {', '.join(FORMATS)}.", pointer="/format")
+        raise Invalid(
+            f"There is no format '{name[:32]}'. There are: bundle, {', '.join(FORMATS)}. Leave it out, and it is "
+            "recognised."
+        )
     found: Format = import_module(f"reverie.importers.{module}")
     return found
 
@@ -55,7 +58,7 @@ def load(name: str) -> Format:
 def detect(path: Path) -> str:
     """The name of the format that a file or folder looks like. Raises Invalid."""
     if not path.exists():
-        raise Invalid(f"There is no file {path}.", pointer="/path")
+        raise Invalid(f"There is no file or folder {path}.")
     head = b""
     if path.is_file():
         with path.open("rb") as file:

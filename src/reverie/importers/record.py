@@ -68,7 +68,8 @@ Item = Record | Skipped
 def damaged(path: Path, expected: str, line: int | None = None) -> Invalid:
     """The error of a file that is not as it should be."""
     where = f"{path.name}, line {line}" if line is not None else path.name
-    return Invalid(f"{where}: {expected} Nothing was stored.", code="import_damaged", pointer="/path")
+    expected = expected.removeprefix(f"{path.name}: ")
+    return Invalid(f"{where}: {expected} Nothing was stored.", code="import_damaged")
 
 
 def member(owner: Mapping[str, Any], name: str, kind: type[T], path: Path, place: str) -> T:
@@ -113,7 +114,7 @@ def json_document(path: Path, expected: str) -> Any:
     try:
         return loads(raw)
     except orjson.JSONDecodeError as fault:
-        raise damaged(path, f"expected {expected}, found what is not JSON.", fault.lineno) from None
+        raise damaged(path, f"expected {expected}, but this is not JSON.", fault.lineno) from None
 
 
 def json_lines(path: Path, expected: str) -> Iterator[tuple[int, Any]]:
@@ -128,7 +129,7 @@ def json_lines(path: Path, expected: str) -> Iterator[tuple[int, Any]]:
             try:
                 yield number, loads(line)
             except orjson.JSONDecodeError:
-                raise damaged(path, f"expected {expected}, found what is not JSON.", number) from None
+                raise damaged(path, f"expected {expected}, but this is not JSON.", number) from None
 
 
 def text_of(path: Path) -> str:

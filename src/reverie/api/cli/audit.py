@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from reverie.api.cli.command import Exit, Group, Option
 from reverie.api.cli.session import HERE, AllTenants, At, instant
-from reverie.api.cli.terminal import cut, json_line, many, print_json, progress, say, shorten_ids, table_width
+from reverie.api.cli.terminal import cut, json_line, many, note, print_json, progress, say, shorten_ids, table_width
 
 if TYPE_CHECKING:
     from reverie.core.event import Event
@@ -108,6 +108,8 @@ def tail(
             before = start
         for event in latest[len(latest) - min(lines, len(latest)) :]:
             _show(event, at.json)
+        if not latest and not at.json:
+            note("No events match." if actor or type else "No events yet.")
         while follow:
             sys.stdout.flush()
             time.sleep(_POLL_SECONDS)

@@ -231,7 +231,8 @@ class Command:
             if parameter.name not in values:
                 if parameter.required:
                     missing = parameter.on[-1] if parameter.on else parameter.metavar
-                    raise UsageError(f"{missing} is missing: {self.usage}", self.path)
+                    meaning = f" {parameter.declared.help}" if parameter.declared.help and not parameter.on else ""
+                    raise UsageError(f"{missing} is missing: {self.usage}.{meaning}".rstrip("."), self.path)
                 values[parameter.name] = list(parameter.default) if parameter.many else parameter.default
 
     def _unknown(self, name: str, flags: dict[str, Any]) -> UsageError:
@@ -248,7 +249,13 @@ class Command:
             elif words:
                 values[parameter.name] = parameter.convert(words.pop(0), self.path)
         if words:
-            raise UsageError(f"{words[0]} is one word too many: {self.usage}. Quote a text that has spaces", self.path)
+            raise UsageError(f"{words[0]} is one word too many: {self.usage}{self._place_of(words[0])}", self.path)
+
+    def _place_of(self, word: str) -> str:
+        """Say what to do with a word for which there is no place."""
+        if any("--output" in parameter.on for parameter in self.options):
+            return f". To write to a file: -o {word}"
+        return ". Quote a text that has spaces" if self.arguments else ""
 
     @property
     def usage(self) -> str:

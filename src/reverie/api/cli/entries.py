@@ -130,6 +130,7 @@ def list_entries(
     from reverie.memory.export import entry_documents
 
     wanted = where.filter(pinned=pinned, archived=archived)
+    started = cursor is not None
     found: list[Entry] = []
     with at.session(text=False) as opened:
         then = opened.position(as_of)
@@ -147,7 +148,9 @@ def list_entries(
         print_json({"items": entry_documents(found), "cursor": cursor})
         return
     if found:
-        note(f"{many(len(found), 'entry', 'entries')} of the memory {ref}, tenant {opened.actor.tenant}, newest first")
+        number = many(len(found), "entry", "entries")
+        shown = number if cursor is None else f"the next {number}" if started else f"the newest {number}"
+        note(f"{shown} of the memory {ref}, tenant {opened.actor.tenant}, newest first")
     print_entries(found, ref)
     if cursor is not None:
         note(f"There is more: add --all, or --cursor '{cursor}'")

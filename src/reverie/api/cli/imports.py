@@ -48,6 +48,7 @@ def import_memory(
         return
     if len(words) > 2:
         raise Invalid("Write: reverie import [FORMAT] PATH, or reverie import undo ID.")
+    _check_format(words)
     with ExitStack() as stack:
         path = stack.enter_context(_file(words[-1]))
         name = words[0] if len(words) == 2 else _recognise(path)
@@ -57,6 +58,20 @@ def import_memory(
         if check:
             raise Invalid("--check is for bundles; use --dry-run.")
         _records(path, name, ref, at, dry_run=dry_run, yes=yes)
+
+
+def _check_format(words: list[str]) -> None:
+    """Refuse an unknown format before its file is looked for, and a format without a file."""
+    from reverie.core.errors import Invalid
+    from reverie.importers import ALIASES, FORMATS, load
+
+    if len(words) == 2:
+        if words[0] != BUNDLE:
+            load(words[0])
+    elif words[0] in {BUNDLE, *FORMATS, *ALIASES} and not Path(words[0]).exists():
+        raise Invalid(f"{words[0]} is a format; its file or folder is missing: reverie import {words[0]} PATH")
+    elif words[0] == "undo":
+        raise Invalid("The id of the import is missing: reverie import undo ID")
 
 
 def _records(path: Path, name: str, ref: str | None, at: At, *, dry_run: bool, yes: bool) -> None:
@@ -179,7 +194,7 @@ def _file(name: str) -> Iterator[Path]:
         yield path
         return
     if name != "-" and not path.exists():
-        raise Invalid(f"There is no file {name}.", pointer="/path")
+        raise Invalid(f"There is no file or folder {name}.")
     with tempfile.NamedTemporaryFile(prefix="reverie-import-", suffix=".jsonl") as held:
         if name == "-":
             shutil.copyfileobj(sys.stdin.buffer, held)

@@ -109,6 +109,14 @@ def _dispatch(arguments: list[str]) -> int:
     return 0
 
 
+_FILE_FAULTS: dict[type[OSError], str] = {
+    FileNotFoundError: "There is no file or folder {file}. Check the path.",
+    PermissionError: "This user has no right to open {file}. Change its permissions, or choose another place.",
+    IsADirectoryError: "{file} is a folder, and a file is needed. `reverie import {file}` reads the files of a folder.",
+    NotADirectoryError: "A part of the path {file} is a file, not a folder.",
+}
+
+
 def _explain(fault: Exception, json: bool) -> int:
     from reverie.core.errors import ReverieError
 
@@ -126,6 +134,8 @@ def _explain(fault: Exception, json: bool) -> int:
     if isinstance(fault, OSError):
         named = f" {fault.filename}" if fault.filename else ""
         message = f"{fault.strerror or type(fault).__name__}:{named}" if named else str(fault.strerror or fault)
+        if named and (sentence := _FILE_FAULTS.get(type(fault))):
+            message = sentence.format(file=fault.filename)
         return _fail(message, "os_error", json=json)
     # The message of an unexpected fault may hold memory text: only its type is shown.
     message = f"Unexpected fault ({type(fault).__name__}). Run it again with REVERIE_DEBUG=1 to see where."

@@ -92,7 +92,7 @@ def fetch(address: str) -> dict[str, Any]:
 
 def _print(noun: str, verdicts: Iterable[CapabilityVerdict]) -> None:
     rows = [(verdict.name, "yes" if verdict.holds else "no", verdict.reason) for verdict in verdicts]
-    print_table([noun, "holds", "because"], rows, stretch="because", keep=("holds",), wrap=True)
+    print_table([noun, "holds", "because"], rows, stretch="because", keep=("holds",), lines=None)
 
 
 def _rows(verdicts: Iterable[CapabilityVerdict]) -> list[dict[str, Any]]:

@@ -103,7 +103,7 @@ def doctor(
         print_json({"ok": not failed, "checks": checks})
     else:
         rows = [(check.status, check.name, check.found) for check in checks]
-        print_table(["status", "check", "found"], rows, stretch="found", keep=("check",), wrap=True)
+        print_table(["status", "check", "found"], rows, stretch="found", keep=("check",), lines=None)
         for check in checks:
             if check.next_step:
                 note(f"{check.name}: {check.next_step}")
@@ -196,7 +196,7 @@ def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = F
     if table_width() < _FOR_MEANINGS:
         columns.pop()
     cells = [(row["variable"], str(row["value"]), row["source"], row["help"])[: len(columns)] for row in rows]
-    print_table(columns, cells, stretch="meaning", keep=("value", "origin"), wrap=True)
+    print_table(columns, cells, stretch="meaning", keep=("value", "origin"), lines=None)
     if "meaning" not in columns:
         note("Their meanings: a wider window, reverie settings --json, or docs/settings.md")
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from reverie.search.explain import Explanation, ScoredHit
 
 
+_LINES = 3
+"""Lines that the text of a hit may take on a terminal."""
+
+
 class Mode(StrEnum):
     """Search mode."""
 
@@ -85,6 +89,7 @@ def search(
         rows,
         stretch="content",
         keep=("id", "confidence"),
+        lines=_LINES,
         empty=f"Nothing found in the memory {ref}. The memories that have entries: reverie refs",
     )
     if found.hits and all(hit.weak for hit in found.hits):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from reverie.api.cli.terminal import many, one_line, print_fields, say, shorten_ids, steps_bar
+from reverie.api.cli.terminal import cut, many, one_line, print_fields, say, shorten_ids, steps_bar, table_width
 
 if TYPE_CHECKING:
     from reverie.core.dream import DreamReport, Estimate, Replay
@@ -55,10 +57,12 @@ def say_estimate(estimate: Estimate, command: str) -> None:
     if estimate.leaving:
         say("")
         say("would leave hot memory (cold storage keeps it, search finds it):")
-        for part in estimate.leaving[:_MOST_LEAVING]:
-            say(f"  - {one_line(part.text)}   ({part.reason})")
-        if len(estimate.leaving) > _MOST_LEAVING:
-            say(f"  and {len(estimate.leaving) - _MOST_LEAVING} more (--json shows them)")
+        leaving = Counter((one_line(part.text), part.reason) for part in estimate.leaving)
+        for (text, reason), count in list(leaving.items())[:_MOST_LEAVING]:
+            times = f" (×{count})" if count > 1 else ""
+            say(f"  - {text}{times}   ({reason})")
+        if len(leaving) > _MOST_LEAVING:
+            say(f"  and {len(leaving) - _MOST_LEAVING} more (--json shows them)")
     say("")
     say(f"Ready. Run: {command}" if estimate.feasible else _obstacle(estimate, command))
 
@@ -199,7 +203,7 @@ def _share(report: DreamReport) -> str:
 def tree_lines(tree: Why, *, most: int | None = None, width: int = _EXCERPT) -> Iterator[str]:
     """Render an entry and, indented below it, its sources down to the original words."""
     short = shorten_ids(list(_ids(tree)))
-    yield _node(tree, width, short)
+    yield _fit(_node(tree, width, short))
     yield from _below(tree.sources, "", most, width, short)
 
 
@@ -216,10 +220,15 @@ def _below(
     hidden = len(sources) - len(shown)
     for at, source in enumerate(shown):
         last = at == len(shown) - 1 and not hidden
-        yield f"{indent}{'└─ ' if last else '├─ '}{_node(source, width, short)}"
+        yield _fit(f"{indent}{'└─ ' if last else '├─ '}{_node(source, width, short)}")
         yield from _below(source.sources, indent + ("   " if last else "│  "), most, width, short)
     if hidden:
         yield f"{indent}└─ and {hidden} more (--all shows them)"
+
+
+def _fit(line: str) -> str:
+    """Cut a line to the width of the terminal; leave it whole in a pipe."""
+    return cut(line, table_width()) if sys.stdout.isatty() else line
 
 
 def _node(tree: Why, width: int, short: Mapping[str, str]) -> str:

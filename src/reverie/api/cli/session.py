@@ -167,7 +167,7 @@ class At(Options):
     def _open(self, *, create: bool, text: bool) -> AbstractContextManager[CommandSession]:
         url = self.host_url
         if url is not None:
-            return remote_session(url, self.tenant)
+            return remote_session(url, self.tenant, quiet=self.json)
         place = (self.data, self.database_url)
         return session(self.tenant or DEFAULT_TENANT, *place, create=create, text=text, local=True)
 
@@ -222,12 +222,12 @@ def expand(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class _Patience:
-    """Sleeps between two attempts to reach a host, and says so once after a second."""
+    """Sleeps between two attempts to reach a host, and says so once after a second unless `quiet`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, quiet: bool) -> None:
         self._url = url
         self._slept = 0.0
-        self._said = False
+        self._said = quiet
 
     def __call__(self, seconds: float) -> None:
         import time
@@ -242,12 +242,12 @@ class _Patience:
 
 
 @contextmanager
-def remote_session(url: str, tenant: str | None) -> Iterator[CommandSession]:
+def remote_session(url: str, tenant: str | None, *, quiet: bool = False) -> Iterator[CommandSession]:
     """A running host for the time of one command."""
     from reverie.client import connect
     from reverie.settings import Settings, client_setting
 
-    remote = connect(url, key=client_setting("REVERIE_KEY"), tenant=tenant, sleep=_Patience(url))
+    remote = connect(url, key=client_setting("REVERIE_KEY"), tenant=tenant, sleep=_Patience(url, quiet=quiet))
     try:
         yield CommandSession(cast("Host", remote), remote.actor, Settings.load())
     finally:

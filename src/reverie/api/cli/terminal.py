@@ -73,14 +73,14 @@ def print_table(
     *,
     stretch: str | None = None,
     keep: Sequence[str] = (),
-    wrap: bool = False,
+    lines: int | None = 1,
     empty: str = "Nothing here.",
 ) -> None:
     """Rows under headings, within the width of the terminal.
 
-    Where they do not fit, `stretch` is cut first (with `wrap`: continued on the next line), then the widest others;
-    what still does not fit is left out, from the right. The first column and those in `keep` stay whole. A column
-    without any value is left out.
+    Where they do not fit, `stretch` is cut first, then the widest others; what still does not fit is left out, from
+    the right. The first column and those in `keep` stay whole. A column without any value is left out. On a terminal
+    `stretch` may take several `lines`; None is as many as its text needs, there and in a pipe.
     """
     if not rows:
         note(empty)
@@ -91,8 +91,9 @@ def print_table(
     widths = {at: max(display_width(columns[at]), *(display_width(row[at]) for row in cells)) for at in shown}
     whole = {at for at in shown if at == shown[0] or columns[at] in keep}
     _fit(widths, whole, columns.index(stretch) if stretch in columns else None)
+    most = 1 if lines is not None and not sys.stdout.isatty() else lines
     for line in [list(columns), *cells]:
-        parts = {at: _wrap(line[at], widths[at]) if wrap and columns[at] == stretch else [line[at]] for at in widths}
+        parts = {at: _wrap(line[at], widths[at], most) if columns[at] == stretch else [line[at]] for at in widths}
         for number in range(max(map(len, parts.values()))):
             made = [
                 _pad(parts[at][number] if number < len(parts[at]) else "", widths[at], right=numeric[at])
@@ -153,10 +154,25 @@ def _pad(text: str, width: int, *, right: bool) -> str:
     return space + text if right else text + space
 
 
-def _wrap(text: str, width: int) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, max(width, 1), break_on_hyphens=False) or [""]
+def _wrap(text: str, width: int, most: int | None = None) -> list[str]:
+    """Break a text into lines of this many columns; past `most` of them the last one ends in an ellipsis."""
+    if most == 1 or display_width(text) <= width:
+        return [text]
+    lines = [""]
+    for word in text.split():
+        joined = f"{lines[-1]} {word}".lstrip()
+        if display_width(joined) <= width:
+            lines[-1] = joined
+            continue
+        if lines[-1]:
+            lines.append("")
+        for letter in word:  # a word may be wider than the column
+            if display_width(lines[-1] + letter) > width:
+                lines.append("")
+            lines[-1] += letter
+    if most is None or len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], " ".join(lines[most - 1 :])]
 
 
 def shorten_ids(ids: Sequence[str]) -> dict[str, str]:
@@ -174,8 +190,13 @@ def shorten_ids(ids: Sequence[str]) -> dict[str, str]:
 def print_fields(fields: Mapping[str, Any]) -> None:
     """Names and values, one pair a line."""
     width = max(map(len, fields), default=0)
+    room = max(table_width() - width - 2, _LEAST_STRETCH)
     for name, value in fields.items():
-        say(f"{name:<{width}}  {'' if value is None else one_line(str(value))}".rstrip())
+        text = "" if value is None else one_line(str(value))
+        first, *more = _wrap(text, room) if sys.stdout.isatty() else [text]
+        say(f"{name:<{width}}  {first}".rstrip())
+        for line in more:
+            say(" " * (width + 2) + line)
 
 
 def many(number: int, noun: str, plural: str = "") -> str:

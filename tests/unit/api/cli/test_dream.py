@@ -43,6 +43,8 @@ def test_plan_says_what_would_happen_and_touches_nothing(team: Cli) -> None:
     assert plan["feasible"]
     shown = team("dream", "plan", "--budget", "8000").out
     assert f"at least {plan['minimum_required']} are needed" in shown
+    leaving = shown.partition("would leave hot memory")[2].splitlines()[1:]
+    assert len(leaving) == len(set(leaving)), "a text that occurs often is listed once, with its number"
     assert "reverie dream run" in shown
     assert team("audit", "export").out == before
 

@@ -32,6 +32,9 @@ def test_from_stdin_with_a_named_format(cli: Cli) -> None:
 def test_mistakes(cli: Cli, tmp_path: Path) -> None:
     cli("import", str(tmp_path / "missing.json")).failed("There is no file")
     cli("import", "word", str(sources.mem0(tmp_path))).failed("There is no format 'word'", "mcp-memory")
+    cli("import", "word", "missing.json").failed("There is no format 'word'")
+    cli("import", "mem0").failed("mem0 is a format", "reverie import mem0 PATH")
+    cli("import", "undo").failed("reverie import undo ID")
     cli("import", "a", "b", "c").failed("reverie import [FORMAT] PATH")
     empty = sources.write(tmp_path / "a.jsonl", "")
     cli("import", "jsonl", str(empty)).failed("has nothing in it")

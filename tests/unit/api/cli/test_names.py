@@ -133,10 +133,31 @@ def test_tables_fit_and_keep_their_status(monkeypatch: pytest.MonkeyPatch, capsy
     lines = capsys.readouterr().out.splitlines()
     assert all(terminal.display_width(line) <= 80 for line in lines)
     assert [line.split()[-1] for line in lines] == ["status", "dead", "waiting"]
-    terminal.print_table(["status", "found"], [("fail", "word " * 40)], stretch="found", wrap=True)
+    terminal.print_table(["status", "found"], [("fail", "word " * 40)], stretch="found", lines=None)
     wrapped = capsys.readouterr().out
     assert wrapped.count("word") == 40
     assert all(len(line) <= 80 for line in wrapped.splitlines())
+
+
+def test_long_texts_continue_on_the_next_line_of_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "The harbour office opens at seven and closes at four, on Sundays and holidays it stays closed. " * 4
+    rows = [(1, text), (2, "日本語" * 40), (3, "x" * 300)]
+    terminal.print_table(["#", "content"], rows, stretch="content", lines=3)
+    assert len(capsys.readouterr().out.splitlines()) == 4, "one line each in a pipe"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(terminal, "table_width", lambda: 80)
+    terminal.print_table(["#", "content"], rows, stretch="content", lines=3)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 3 * 3
+    assert all(terminal.display_width(line) <= 80 for line in lines)
+    assert [line[-1] for line in lines[3::3]] == ["…", "…", "…"]
+    terminal.print_fields({"stay out": "word " * 30, "ref": "x"})
+    first, second, third = capsys.readouterr().out.splitlines()[:3]
+    assert first.startswith("stay out  word")
+    assert second.startswith("          word")
+    assert max(len(first), len(second), len(third)) <= 80
 
 
 def test_ids_are_short_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:

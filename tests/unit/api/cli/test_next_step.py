@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -22,6 +23,29 @@ def test_a_missing_or_extra_word_shows_the_shape_of_the_command(cli: Cli) -> Non
     cli("restore", "x.db").failed("--into is missing: reverie restore", "--into", code=2)
     cli("restore", "x.db", "there").failed("there is one word too many: reverie restore", code=2)
     cli("get").failed("ID is missing: reverie get [OPTIONS] ID", code=2)
+
+
+def test_a_missing_or_extra_word_is_explained(cli: Cli) -> None:
+    cli("dream", "undo").failed("DREAM is missing", "a unique beginning of it, or `last`", code=2)
+    extra = cli("export", "all.jsonl").failed("To write to a file: -o all.jsonl", code=2).err
+    assert "Quote" not in extra
+
+
+def test_a_file_that_cannot_be_read_names_the_next_step(cli: Cli, tmp_path: Path) -> None:
+    cli("put", "--file", str(tmp_path / "none.txt")).failed("There is no file or folder", "Check the path")
+    cli("put", "--file", str(tmp_path)).failed("is a folder", f"reverie import {tmp_path}")
+
+
+def test_a_list_that_goes_on_says_so_at_its_head(cli: Cli) -> None:
+    for number in range(3):
+        cli("put", f"note {number}")
+    assert "the newest 2 entries of the memory default" in cli("list", "-n", "2").err
+    assert cli("list").err.startswith("3 entries of the memory default")
+
+
+def test_events_that_do_not_exist_are_not_silence(cli: Cli) -> None:
+    cli("put", "x")
+    assert "No events match." in cli("audit", "tail", "--type", "no.such").err
 
 
 def test_an_option_is_compared_by_its_word_and_comes_after_the_command(cli: Cli) -> None:
@@ -125,6 +149,7 @@ def test_a_host_that_does_not_answer_is_waited_for_aloud(cli: Cli, monkeypatch: 
     first, second = answer.err.splitlines()
     assert first == "Waiting for http://127.0.0.1:1 ..."
     assert "does not answer" in second
+    assert json.loads(cli("refs", "--url", "http://127.0.0.1:1", "--json").err)["error"] == "host_unreachable"
 
 
 def test_the_key_of_a_host_is_asked_for_with_the_command_that_makes_one(
