@@ -8,24 +8,19 @@ import msgspec
 from starlette.responses import Response
 
 from reverie.api.rest import dream_wire
-from reverie.api.rest.call import ONCE, api, once
-from reverie.api.rest.errors import documented
+from reverie.api.rest.call import api, once
 from reverie.api.views import report_document
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
-from reverie.http.routes import DocumentedAnswer, Query, Segment
+from reverie.http.routes import Query, Segment
 from reverie.http.threads import Lane
 
-router = api()
+router = api("dreams")
 
 
 @router.get(
-    "/dreams",
-    tags=["dreams"],
-    id="list_all_dreams",
-    summary="Reports of dreams of every memory, newest first",
-    answers={200: DocumentedAnswer(body=dream_wire.DreamsOut), **documented()},
+    "/dreams", id="list_all_dreams", summary="Reports of dreams of every memory, newest first", out=dream_wire.DreamsOut
 )
 def page(call: Call, asked: Annotated[dream_wire.AllDreamsQuery, Query()]) -> Response:
     found = call.host.lineage.reports(call.actor, ref=asked.ref, limit=asked.limit)
@@ -33,11 +28,7 @@ def page(call: Call, asked: Annotated[dream_wire.AllDreamsQuery, Query()]) -> Re
 
 
 @router.get(
-    "/dreams/{id}",
-    tags=["dreams"],
-    id="get_any_dream",
-    summary="The report of a dream, by its id alone",
-    answers={200: DocumentedAnswer(body=dream_wire.DreamOut), **documented()},
+    "/dreams/{id}", id="get_any_dream", summary="The report of a dream, by its id alone", out=dream_wire.DreamOut
 )
 def get(call: Call, id: Segment) -> Response:  # noqa: A002
     return Reply(report_document(call.host.lineage.report(call.actor, id)))
@@ -45,11 +36,9 @@ def get(call: Call, id: Segment) -> Response:  # noqa: A002
 
 @router.post(
     "/dreams/{id}/undo",
-    tags=["dreams"],
     id="undo_any_dream",
-    parameters=[ONCE],
     summary="Put the sources of a dream back, by its id alone",
-    answers={200: DocumentedAnswer(body=dream_wire.DreamOut), **documented(writes=True)},
+    out=dream_wire.DreamOut,
 )
 @once("undo_dream")
 @needs(Right.DREAM, lane=Lane.HEAVY)
@@ -59,10 +48,9 @@ def undo(call: Call, id: Segment) -> Response:  # noqa: A002
 
 @router.get(
     "/dreams/{id}/diff",
-    tags=["dreams"],
     id="diff_any_dream",
     summary="Fate of every entry a dream took, by the dream's id alone",
-    answers={200: DocumentedAnswer(body=dream_wire.DiffOut), **documented()},
+    out=dream_wire.DiffOut,
 )
 def diff(call: Call, id: Segment) -> Response:  # noqa: A002
     return Reply(msgspec.to_builtins(call.host.lineage.diff(call.actor, id)))
@@ -70,22 +58,15 @@ def diff(call: Call, id: Segment) -> Response:  # noqa: A002
 
 @router.get(
     "/dreams/{id}/verify",
-    tags=["dreams"],
     id="verify_any_dream",
     summary="Dream again from the same sources and compare bytes, by its id alone",
-    answers={200: DocumentedAnswer(body=dream_wire.VerifiedOut), **documented()},
+    out=dream_wire.VerifiedOut,
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call, id: Segment) -> Response:  # noqa: A002
     return Reply(msgspec.to_builtins(call.host.lineage.verify(call.actor, id)))
 
 
-@router.get(
-    "/index",
-    tags=["dreams"],
-    id="tenant_index",
-    summary="MEMORY-INDEX.json of every memory",
-    answers={200: DocumentedAnswer(body=dream_wire.IndexOut), **documented()},
-)
+@router.get("/index", id="tenant_index", summary="MEMORY-INDEX.json of every memory", out=dream_wire.IndexOut)
 def index(call: Call, asked: Annotated[dream_wire.IndexQuery, Query()]) -> Response:
     return Reply(call.host.archives.index(call.actor, ref=asked.ref))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial, wraps
 from inspect import signature
 from typing import Any
 
 from starlette.responses import Response
 
-from reverie.api.rest.errors import status_of
+from reverie.api.rest.errors import documented, status_of
+from reverie.core.actor import Right
 from reverie.http.call import Handler, Needs
 from reverie.http.once import Once
-from reverie.http.routes import Router
+from reverie.http.routes import DocumentedAnswer, Form, Router
 
 PREFIX = "/v1/host/reverie"
 SCOPES = dict.fromkeys(
@@ -27,9 +29,36 @@ ONCE = {
 carry_out = Once(status_of, lambda error: error.reason)
 
 
-def api() -> Router:
-    """A router of the API."""
-    return Router(PREFIX)
+class ApiRouter(Router):
+    """Routes of the API. The documented errors, and the header `Idempotency-Key`, follow from the handler."""
+
+    def route(
+        self, path: str, methods: Sequence[str], *, out: Form | None = None, status: int = 200, **said: Any
+    ) -> Callable[[Handler], Handler]:
+        """`out`: the shape of the successful answer, with `status`; other answers are named by `answers`."""
+        said.setdefault("answers", {status: DocumentedAnswer(body=out)})
+        add = super().route(path, methods, **said)
+
+        def describe(handler: Handler) -> Handler:
+            add(handler)
+            route = self.routes[-1]
+            if route.operation is not None:
+                writes = any(right is not Right.READ for right in route.needs.rights)
+                errors = documented(body=bool(route.body or route.operation.body), writes=writes)
+                header = [ONCE] if getattr(handler, "once", False) else []
+                route.operation = replace(
+                    route.operation,
+                    answers={**route.operation.answers, **errors},
+                    parameters=[*route.operation.parameters, *header],
+                )
+            return handler
+
+        return describe
+
+
+def api(tag: str) -> ApiRouter:
+    """A router of the API, whose operations are listed under `tag`."""
+    return ApiRouter(PREFIX, tags=[tag])
 
 
 def once(operation: str, *, now: Callable[..., Response] | None = None) -> Callable[[Handler], Handler]:
@@ -52,6 +81,7 @@ def once(operation: str, *, now: Callable[..., Response] | None = None) -> Calla
             again = None if now is None else partial(now, **values)
             return await carry_out(values["call"], f"rest.{operation}", needs.lane, work, now=again)
 
+        answered.once = True  # type: ignore[attr-defined]
         return answered
 
     return mark

@@ -12,8 +12,8 @@ import orjson
 from starlette.responses import Response
 
 from reverie.api.rest import dream_wire
-from reverie.api.rest.call import ONCE, api, once
-from reverie.api.rest.errors import documented, status_of
+from reverie.api.rest.call import api, once
+from reverie.api.rest.errors import status_of
 from reverie.api.views import estimate_document, nothing_document, report_document, why_document
 from reverie.core.actor import Right
 from reverie.core.clock import parse_duration
@@ -27,7 +27,7 @@ from reverie.http.routes import DocumentedAnswer, Query, Segment
 from reverie.http.sse import MEDIA_TYPE, accepts_stream, event_stream, message
 from reverie.http.threads import Lane
 
-router = api()
+router = api("dreams")
 MARKDOWN = "text/markdown"
 _END = object()
 _UNDER_WAY: set[asyncio.Task[None]] = set()
@@ -40,7 +40,6 @@ def _planned(call: Call, ref: str, body: dream_wire.DreamIn) -> Response:
 
 @router.post(
     "/memory/{ref}/dreams",
-    tags=["dreams"],
     id="dream",
     summary="Distil many entries into one, or say what that would do",
     description=(
@@ -48,7 +47,6 @@ def _planned(call: Call, ref: str, body: dream_wire.DreamIn) -> Response:
         "or `error`. A dream goes on when the caller leaves; its report is stored. A request with an `Idempotency-Key` "
         "is answered by the report alone."
     ),
-    parameters=[ONCE],
     answers={
         200: DocumentedAnswer(
             "The plan; or that there was nothing to do, and why; or a stream of steps.",
@@ -56,7 +54,6 @@ def _planned(call: Call, ref: str, body: dream_wire.DreamIn) -> Response:
             {MEDIA_TYPE: {"type": "string"}},
         ),
         201: DocumentedAnswer("All of it happened.", dream_wire.DreamOut),
-        **documented(body=True, writes=True),
     },
 )
 @once("dream", now=_planned)
@@ -72,35 +69,23 @@ def dream(call: Call, ref: Segment, body: dream_wire.DreamIn, work_id: str | Non
 
 
 @router.get(
-    "/memory/{ref}/dreams",
-    tags=["dreams"],
-    id="list_dreams",
-    summary="Reports of dreams, newest first",
-    answers={200: DocumentedAnswer(body=dream_wire.DreamsOut), **documented()},
+    "/memory/{ref}/dreams", id="list_dreams", summary="Reports of dreams, newest first", out=dream_wire.DreamsOut
 )
 def page(call: Call, ref: Segment, asked: Annotated[dream_wire.DreamsQuery, Query()]) -> Response:
     found = call.host.lineage.reports(call.actor, ref=ref, limit=asked.limit)
     return Reply({"dreams": [report_document(report) for report in found]})
 
 
-@router.get(
-    "/memory/{ref}/dreams/{id}",
-    tags=["dreams"],
-    id="get_dream",
-    summary="The report of a dream",
-    answers={200: DocumentedAnswer(body=dream_wire.DreamOut), **documented()},
-)
+@router.get("/memory/{ref}/dreams/{id}", id="get_dream", summary="The report of a dream", out=dream_wire.DreamOut)
 def get(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return Reply(report_document(call.host.lineage.report(call.actor, id, ref=ref)))
 
 
 @router.post(
     "/memory/{ref}/dreams/{id}/undo",
-    tags=["dreams"],
     id="undo_dream",
-    parameters=[ONCE],
     summary="Put the sources back exactly as they were, while the sources exist",
-    answers={200: DocumentedAnswer(body=dream_wire.DreamOut), **documented(writes=True)},
+    out=dream_wire.DreamOut,
 )
 @once("undo_dream")
 @needs(Right.DREAM, lane=Lane.HEAVY)
@@ -110,10 +95,9 @@ def undo(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
 
 @router.get(
     "/memory/{ref}/dreams/{id}/diff",
-    tags=["dreams"],
     id="diff_dream",
     summary="Fate of every entry a dream took",
-    answers={200: DocumentedAnswer(body=dream_wire.DiffOut), **documented()},
+    out=dream_wire.DiffOut,
 )
 def diff(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return Reply(msgspec.to_builtins(call.host.lineage.diff(call.actor, id, ref=ref)))
@@ -121,10 +105,9 @@ def diff(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
 
 @router.get(
     "/memory/{ref}/dreams/{id}/verify",
-    tags=["dreams"],
     id="verify_dream",
     summary="Dream again from the same sources and compare bytes",
-    answers={200: DocumentedAnswer(body=dream_wire.VerifiedOut), **documented()},
+    out=dream_wire.VerifiedOut,
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
@@ -133,13 +116,9 @@ def verify(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
 
 @router.get(
     "/memory/{ref}/index",
-    tags=["dreams"],
     id="memory_index",
     summary="Context for the start of the next session; with `Accept: text/markdown` for people",
-    answers={
-        200: DocumentedAnswer("", dream_wire.IndexOut, {MARKDOWN: {"type": "string"}}),
-        **documented(),
-    },
+    answers={200: DocumentedAnswer("", dream_wire.IndexOut, {MARKDOWN: {"type": "string"}})},
 )
 def index(call: Call, ref: Segment) -> Response:
     if MARKDOWN in call.headers.get("accept", ""):
@@ -149,10 +128,9 @@ def index(call: Call, ref: Segment) -> Response:
 
 @router.get(
     "/archives/{checksum}",
-    tags=["dreams"],
     id="get_archive",
     summary="The archive of a dream, byte for byte: its SHA-256 is its name",
-    answers={200: DocumentedAnswer(body=dream_wire.ArchiveOut), **documented()},
+    out=dream_wire.ArchiveOut,
 )
 def archive(call: Call, checksum: Segment) -> Response:
     return Response(call.host.archives.get(call.actor, checksum), media_type="application/json")
@@ -160,10 +138,9 @@ def archive(call: Call, checksum: Segment) -> Response:
 
 @router.get(
     "/memory/{ref}/entries/{id}/why",
-    tags=["dreams"],
     id="why",
     summary="Sources of an entry, down to the original words",
-    answers={200: DocumentedAnswer(body=dream_wire.WhyOut), **documented()},
+    out=dream_wire.WhyOut,
 )
 def why(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return Reply(why_document(call.host.lineage.why(call.actor, ref, id)))
@@ -171,10 +148,9 @@ def why(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
 
 @router.get(
     "/memory/{ref}/entries/{id}/derived",
-    tags=["dreams"],
     id="derived",
     summary="Everything that was made from an entry",
-    answers={200: DocumentedAnswer(body=dream_wire.DerivedOut), **documented()},
+    out=dream_wire.DerivedOut,
 )
 def derived(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
     return Reply({"derived": call.host.lineage.derived(call.actor, ref, id)})
@@ -182,11 +158,9 @@ def derived(call: Call, ref: Segment, id: Segment) -> Response:  # noqa: A002
 
 @router.post(
     "/memory/{ref}/consolidate",
-    tags=["dreams"],
     id="consolidate",
-    parameters=[ONCE],
     summary="Merge duplicates and supersede outdated statements",
-    answers={200: DocumentedAnswer(body=dream_wire.ConsolidatedOut), **documented(writes=True)},
+    out=dream_wire.ConsolidatedOut,
 )
 @once("consolidate")
 @needs(Right.DREAM, lane=Lane.HEAVY)

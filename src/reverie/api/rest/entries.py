@@ -11,8 +11,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from reverie.api.rest import outward, wire
-from reverie.api.rest.call import ONCE, api, once
-from reverie.api.rest.errors import documented
+from reverie.api.rest.call import api, once
 from reverie.api.rest.mapping import (
     etag,
     expected_version,
@@ -31,7 +30,7 @@ from reverie.http.routes import DocumentedAnswer, Header, Query, Segment
 from reverie.http.threads import Lane
 from reverie.memory.export import entry_document, entry_documents
 
-router = api()
+router = api("entries")
 IdempotencyKey = Annotated[
     Annotated[str, Meta(min_length=1, max_length=255)] | None,
     Header("Makes a retry safe: the same key does nothing twice."),
@@ -42,13 +41,9 @@ IfMatch = Annotated[str | None, Header("The ETag last read; a newer version is a
 
 @router.post(
     "/memory/{ref}/entries",
-    tags=["entries"],
     id="put_entries",
     summary="Store one entry, or many in one transaction",
-    answers={
-        201: DocumentedAnswer("Durable.", (outward.ReceiptOut, outward.ReceiptsOut)),
-        **documented(body=True, writes=True),
-    },
+    answers={201: DocumentedAnswer("Durable.", (outward.ReceiptOut, outward.ReceiptsOut))},
 )
 @needs(Right.WRITE)
 async def put(
@@ -80,13 +75,7 @@ def _put_many(call: Call, ref: str, body: wire.EntriesIn, idempotency_key: str |
     return Reply(document, 201, _REPLAYED if receipts[0].replayed else None)
 
 
-@router.get(
-    "/memory/{ref}/entries",
-    tags=["entries"],
-    id="list_entries",
-    summary="Entries, newest first",
-    answers={200: DocumentedAnswer(body=outward.PageOut), **documented()},
-)
+@router.get("/memory/{ref}/entries", id="list_entries", summary="Entries, newest first", out=outward.PageOut)
 def page(call: Call, ref: Segment, asked: Annotated[wire.ListQuery, Query()]) -> Response:
     belongs = question(ref, asked)
     found = call.host.reader.page(
@@ -107,14 +96,9 @@ def page(call: Call, ref: Segment, asked: Annotated[wire.ListQuery, Query()]) ->
 
 @router.get(
     "/memory/{ref}/entries/{id}",
-    tags=["entries"],
     id="get_entry",
     summary="One entry",
-    answers={
-        200: DocumentedAnswer(body=outward.EntryOut),
-        304: DocumentedAnswer("The caller has this version."),
-        **documented(),
-    },
+    answers={200: DocumentedAnswer(body=outward.EntryOut), 304: DocumentedAnswer("The caller has this version.")},
 )
 def get(
     call: Call,
@@ -142,11 +126,9 @@ def _now(call: Call, ref: str, id: str, **_: object) -> Response:  # noqa: A002
 
 @router.patch(
     "/memory/{ref}/entries/{id}",
-    tags=["entries"],
     id="change_entry",
-    parameters=[ONCE],
     summary="Pin, archive, hold or retract an entry, or take it back; or give it another expiry",
-    answers={200: DocumentedAnswer(body=outward.EntryOut), **documented(body=True, writes=True)},
+    out=outward.EntryOut,
 )
 @once("change_entry", now=_now)
 @needs(Right.WRITE, Right.ADMIN)
@@ -179,11 +161,9 @@ def change(
 
 @router.delete(
     "/memory/{ref}/entries/{id}",
-    tags=["entries"],
     id="delete_entry",
-    parameters=[ONCE],
     summary="Take an entry out of every read, or destroy it now",
-    answers={200: DocumentedAnswer(body=(outward.EntryOut, outward.ErasedOut)), **documented(writes=True)},
+    out=(outward.EntryOut, outward.ErasedOut),
 )
 @once("delete_entry", now=_now)
 @needs(Right.WRITE)
@@ -203,11 +183,9 @@ def delete(
 
 @router.post(
     "/memory/{ref}/entries/{id}/restore",
-    tags=["entries"],
     id="restore_entry",
-    parameters=[ONCE],
     summary="Make an archived, retracted or deleted entry readable again",
-    answers={200: DocumentedAnswer(body=outward.EntryOut), **documented(writes=True)},
+    out=outward.EntryOut,
 )
 @once("restore_entry", now=_now)
 @needs(Right.WRITE)
@@ -223,10 +201,9 @@ def restore(
 
 @router.post(
     "/memory/{ref}/entries/{id}/supersede",
-    tags=["entries"],
     id="supersede_entry",
     summary="Store an entry in place of a readable one, in one transaction",
-    answers={201: DocumentedAnswer("Durable.", outward.ReceiptOut), **documented(body=True, writes=True)},
+    answers={201: DocumentedAnswer("Durable.", outward.ReceiptOut)},
 )
 @needs(Right.WRITE)
 def supersede(
@@ -251,10 +228,9 @@ def supersede(
 
 @router.post(
     "/memory/{ref}/states",
-    tags=["entries"],
     id="entry_states",
     summary="State and version of many entries, readable or not",
-    answers={200: DocumentedAnswer(body=outward.StatesOut), **documented(body=True)},
+    out=outward.StatesOut,
 )
 @needs(Right.READ, lane=Lane.READ)
 def states(call: Call, ref: Segment, body: wire.StatesIn) -> Response:
@@ -264,11 +240,9 @@ def states(call: Call, ref: Segment, body: wire.StatesIn) -> Response:
 
 @router.post(
     "/memory/{ref}/changes",
-    tags=["entries"],
     id="change_entries",
     summary="Pin, archive, retract or restore many entries in one transaction, each at the version seen",
-    parameters=[ONCE],
-    answers={200: DocumentedAnswer(body=outward.ChangedOut), **documented(body=True, writes=True)},
+    out=outward.ChangedOut,
 )
 @once("change_entries")
 @needs(Right.WRITE)
@@ -282,10 +256,9 @@ def change_many(call: Call, ref: Segment, body: wire.ChangesIn) -> Response:
 
 @router.get(
     "/memory/{ref}/ids",
-    tags=["entries"],
     id="list_ids",
     summary="Ids that begin with a prefix, to complete a short one",
-    answers={200: DocumentedAnswer(body=outward.IdsOut), **documented()},
+    out=outward.IdsOut,
 )
 def ids(call: Call, ref: Segment, asked: Annotated[wire.IdsQuery, Query()]) -> Response:
     return Reply({"ids": call.host.reader.ids(call.actor, ref, asked.prefix, limit=asked.limit)})
@@ -293,10 +266,9 @@ def ids(call: Call, ref: Segment, asked: Annotated[wire.IdsQuery, Query()]) -> R
 
 @router.get(
     "/memory/{ref}/entries/{id}/links",
-    tags=["entries"],
     id="list_links",
     summary="The arrows from an entry, or to it",
-    answers={200: DocumentedAnswer(body=outward.LinksOut), **documented()},
+    out=outward.LinksOut,
 )
 def links(
     call: Call,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from reverie.api.rest.outward import Problem
 from reverie.core.errors import ReverieError
 from reverie.http.routes import DocumentedAnswer
@@ -79,7 +77,7 @@ def status_of(error: ReverieError) -> int:
     return 500
 
 
-def documented(*, body: bool = False, writes: bool = False, more: Iterable[int] = ()) -> dict[int, DocumentedAnswer]:
+def documented(*, body: bool, writes: bool) -> dict[int, DocumentedAnswer]:
     """The error answers of an operation, for the OpenAPI document."""
-    statuses = {*_ALWAYS, *(_WITH_BODY if body else ()), *(_WRITES if writes else ()), *more, 422}
+    statuses = {*_ALWAYS, *(_WITH_BODY if body else ()), *(_WRITES if writes else ()), 422}
     return {status: DocumentedAnswer(MEANING[status], Problem) for status in sorted(statuses)}

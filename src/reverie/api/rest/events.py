@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from reverie.api.rest import log_wire, wire
 from reverie.api.rest.call import api
-from reverie.api.rest.errors import documented
 from reverie.api.rest.mapping import sse
 from reverie.core.actor import Right
 from reverie.core.errors import Invalid
@@ -20,13 +19,12 @@ from reverie.http.routes import DocumentedAnswer, Header, Query
 from reverie.http.sse import ALIVE, MEDIA_TYPE, RETRY, accepts_stream, event_stream
 from reverie.search.dates import when
 
-router = api()
+router = api("log")
 _LARGEST = 2**53 - 1
 
 
 @router.get(
     "/events",
-    tags=["log"],
     id="list_events",
     summary="Events, without text: a page, or with `Accept: text/event-stream` a live stream",
     answers={
@@ -34,8 +32,7 @@ _LARGEST = 2**53 - 1
             "A page; or a stream with the log position as id, which never repeats or skips an event.",
             log_wire.EventsOut,
             {MEDIA_TYPE: {"type": "string"}},
-        ),
-        **documented(),
+        )
     },
 )
 def events(

@@ -7,25 +7,18 @@ from starlette.responses import Response
 
 from reverie.api.rest import outward, wire
 from reverie.api.rest.call import api
-from reverie.api.rest.errors import documented
 from reverie.api.rest.mapping import to_filter
 from reverie.api.views import search_document
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
-from reverie.http.routes import DocumentedAnswer, Segment
+from reverie.http.routes import Segment
 from reverie.http.threads import Lane
 
-router = api()
+router = api("recall")
 
 
-@router.post(
-    "/memory/{ref}/search",
-    tags=["recall"],
-    id="search",
-    summary="The entries that best answer a query",
-    answers={200: DocumentedAnswer(body=outward.SearchOut), **documented(body=True)},
-)
+@router.post("/memory/{ref}/search", id="search", summary="The entries that best answer a query", out=outward.SearchOut)
 @needs(Right.READ, lane=Lane.READ)
 def search(call: Call, ref: Segment, body: wire.SearchIn) -> Response:
     result = call.host.search.search(
@@ -47,10 +40,9 @@ def search(call: Call, ref: Segment, body: wire.SearchIn) -> Response:
 
 @router.post(
     "/memory/{ref}/context",
-    tags=["recall"],
     id="context",
     summary="The best memory for a purpose, packed under a token budget",
-    answers={200: DocumentedAnswer(body=outward.ContextOut), **documented(body=True)},
+    out=outward.ContextOut,
 )
 @needs(Right.READ, lane=Lane.READ)
 def context(call: Call, ref: Segment, body: wire.ContextIn) -> Response:

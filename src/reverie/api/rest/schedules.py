@@ -6,36 +6,29 @@ import msgspec
 from starlette.responses import Response
 
 from reverie.api.rest import dream_wire
-from reverie.api.rest.call import ONCE, api, once
-from reverie.api.rest.errors import documented
+from reverie.api.rest.call import api, once
 from reverie.api.views import due_document, outcome_document
 from reverie.core.actor import Right
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
-from reverie.http.routes import DocumentedAnswer, Segment
+from reverie.http.routes import Segment
 from reverie.http.threads import Lane
 
-router = api()
+router = api("schedules")
 
 
 @router.get(
     "/schedules",
-    tags=["schedules"],
     id="list_schedules",
     summary="Every schedule: last ran, next due, why not",
-    answers={200: DocumentedAnswer(body=dream_wire.SchedulesOut), **documented()},
+    out=dream_wire.SchedulesOut,
 )
 def page(call: Call) -> Response:
     return Reply({"schedules": [due_document(due) for due in call.host.schedules.all(call.actor)]})
 
 
 @router.post(
-    "/schedules",
-    tags=["schedules"],
-    id="add_schedule",
-    parameters=[ONCE],
-    summary="Add a schedule of dreams",
-    answers={201: DocumentedAnswer(body=dream_wire.ScheduleOut), **documented(body=True, writes=True)},
+    "/schedules", id="add_schedule", summary="Add a schedule of dreams", out=dream_wire.ScheduleOut, status=201
 )
 @once("add_schedule")
 @needs(Right.DREAM)
@@ -46,11 +39,9 @@ def add(call: Call, body: dream_wire.ScheduleIn) -> Response:
 
 @router.patch(
     "/schedules/{id}",
-    tags=["schedules"],
     id="change_schedule",
-    parameters=[ONCE],
     summary="Change a schedule: pause it, resume it, or anything else",
-    answers={200: DocumentedAnswer(body=dream_wire.ScheduleOut), **documented(body=True, writes=True)},
+    out=dream_wire.ScheduleOut,
 )
 @once("change_schedule")
 @needs(Right.DREAM)
@@ -59,14 +50,7 @@ def change(call: Call, id: Segment, body: dream_wire.ScheduleChangeIn) -> Respon
     return Reply(due_document(call.host.schedules.due(call.host.schedules.save(call.actor, fields, existing=True))))
 
 
-@router.delete(
-    "/schedules/{id}",
-    tags=["schedules"],
-    id="remove_schedule",
-    parameters=[ONCE],
-    summary="Remove a schedule",
-    answers={200: DocumentedAnswer(body=dream_wire.RemovedOut), **documented(writes=True)},
-)
+@router.delete("/schedules/{id}", id="remove_schedule", summary="Remove a schedule", out=dream_wire.RemovedOut)
 @once("remove_schedule")
 @needs(Right.DREAM)
 def remove(call: Call, id: Segment) -> Response:  # noqa: A002
@@ -76,11 +60,9 @@ def remove(call: Call, id: Segment) -> Response:  # noqa: A002
 
 @router.post(
     "/schedules/{id}/run",
-    tags=["schedules"],
     id="run_schedule",
-    parameters=[ONCE],
     summary="Run a schedule now; its next tick stays as it is",
-    answers={200: DocumentedAnswer(body=dream_wire.OutcomeOut), **documented(writes=True)},
+    out=dream_wire.OutcomeOut,
 )
 @once("run_schedule")
 @needs(Right.DREAM, lane=Lane.HEAVY)

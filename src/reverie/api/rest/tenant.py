@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from reverie.api.rest import log_wire, outward, wire
 from reverie.api.rest.call import ONCE, api, carry_out, once
-from reverie.api.rest.errors import documented
 from reverie.core.actor import Right
 from reverie.core.errors import Invalid
 from reverie.http.call import Call, needs
@@ -19,30 +18,19 @@ from reverie.http.routes import DocumentedAnswer, Query, Segment
 from reverie.http.sse import LINES, line_stream
 from reverie.http.threads import Lane
 
-router = api()
+router = api("tenant")
 BUNDLE = LINES
 
 
 @router.get(
-    "/memory",
-    id="list_memories",
-    summary="The tenant's memories with the number of their entries",
-    tags=["tenant"],
-    answers={200: DocumentedAnswer(body=outward.RefsOut), **documented()},
+    "/memory", id="list_memories", summary="The tenant's memories with the number of their entries", out=outward.RefsOut
 )
 def refs(call: Call, asked: Annotated[wire.RefsQuery, Query()]) -> Response:
     found = call.host.reader.refs(call.actor, asked.prefix)
     return Reply({"refs": [{"ref": ref, "entries": count} for ref, count in found]})
 
 
-@router.post(
-    "/memory/forget",
-    id="forget",
-    parameters=[ONCE],
-    summary="Destroy everything about a subject",
-    tags=["tenant"],
-    answers={200: DocumentedAnswer(body=outward.ForgottenOut), **documented(body=True, writes=True)},
-)
+@router.post("/memory/forget", id="forget", summary="Destroy everything about a subject", out=outward.ForgottenOut)
 @once("forget")
 @needs(Right.WRITE, Right.READ)
 def forget(call: Call, body: wire.ForgetIn) -> Response:
@@ -53,63 +41,31 @@ def forget(call: Call, body: wire.ForgetIn) -> Response:
     return Reply(msgspec.to_builtins(done))
 
 
-@router.get(
-    "/me",
-    id="me",
-    summary="Identity of the key: its tenant, rights, authority and scopes",
-    tags=["tenant"],
-    answers={200: DocumentedAnswer(body=outward.MeOut), **documented()},
-)
+@router.get("/me", id="me", summary="Identity of the key: its tenant, rights, authority and scopes", out=outward.MeOut)
 def me(call: Call) -> Response:
     actor = call.actor
     document = {"tenant": actor.tenant, "id": actor.id, "authority": actor.authority, "version": call.app.version}
     return Reply({**document, "rights": sorted(actor.rights), "scopes": sorted(actor.scopes)})
 
 
-@router.post(
-    "/sweep",
-    id="sweep",
-    parameters=[ONCE],
-    summary="Destroy what has expired or outlived the undo window",
-    tags=["tenant"],
-    answers={200: DocumentedAnswer(body=outward.SweptOut), **documented(writes=True)},
-)
+@router.post("/sweep", id="sweep", summary="Destroy what has expired or outlived the undo window", out=outward.SweptOut)
 @once("sweep")
 @needs(Right.WRITE, lane=Lane.HEAVY)
 def sweep(call: Call) -> Response:
     return Reply({"destroyed": call.host.lifecycle.sweep(call.actor)})
 
 
-@router.get(
-    "/stats",
-    id="stats",
-    summary="Counts and sizes",
-    tags=["tenant"],
-    answers={200: DocumentedAnswer(body=outward.StatsOut), **documented()},
-)
+@router.get("/stats", id="stats", summary="Counts and sizes", out=outward.StatsOut)
 def stats(call: Call) -> Response:
     return Reply(dict(call.host.reader.stats(call.actor)))
 
 
-@router.get(
-    "/policy",
-    id="get_policy",
-    summary="Limits, retention and quotas",
-    tags=["tenant"],
-    answers={200: DocumentedAnswer(body=wire.PolicyOut), **documented()},
-)
+@router.get("/policy", id="get_policy", summary="Limits, retention and quotas", out=wire.PolicyOut)
 def policy(call: Call) -> Response:
     return Reply(call.host.rules.policy(call.actor).document())
 
 
-@router.patch(
-    "/policy",
-    id="change_policy",
-    parameters=[ONCE],
-    summary="Change limits, retention or quotas",
-    tags=["tenant"],
-    answers={200: DocumentedAnswer(body=wire.PolicyOut), **documented(body=True, writes=True)},
-)
+@router.patch("/policy", id="change_policy", summary="Change limits, retention or quotas", out=wire.PolicyOut)
 @once("change_policy")
 @needs(Right.ADMIN)
 def change_policy(call: Call, body: wire.PolicyIn) -> Response:
@@ -117,11 +73,7 @@ def change_policy(call: Call, body: wire.PolicyIn) -> Response:
 
 
 @router.get(
-    "/secrets",
-    id="list_secrets",
-    summary="The ids of registered secrets",
-    tags=["secrets"],
-    answers={200: DocumentedAnswer(body=outward.SecretsOut), **documented()},
+    "/secrets", id="list_secrets", summary="The ids of registered secrets", tags=["secrets"], out=outward.SecretsOut
 )
 def secrets(call: Call) -> Response:
     return Reply({"secrets": call.host.rules.secret_ids(call.actor)})
@@ -130,10 +82,10 @@ def secrets(call: Call) -> Response:
 @router.post(
     "/secrets",
     id="register_secret",
-    parameters=[ONCE],
     summary="Register a secret: its value is replaced in everything stored from now on",
     tags=["secrets"],
-    answers={201: DocumentedAnswer(body=outward.SecretOut), **documented(body=True, writes=True)},
+    out=outward.SecretOut,
+    status=201,
 )
 @once("register_secret")
 @needs(Right.ADMIN)
@@ -144,10 +96,9 @@ def register(call: Call, body: wire.SecretIn) -> Response:
 @router.delete(
     "/secrets/{id}",
     id="remove_secret",
-    parameters=[ONCE],
     summary="Remove a secret from the registry; what was redacted stays redacted",
     tags=["secrets"],
-    answers={200: DocumentedAnswer(body=outward.SecretOut), **documented(writes=True)},
+    out=outward.SecretOut,
 )
 @once("remove_secret")
 @needs(Right.ADMIN)
@@ -160,7 +111,7 @@ def remove(call: Call, id: Segment) -> Response:  # noqa: A002
     id="verify_audit",
     summary="Prove the log, and that every stored text is the one that was written",
     tags=["log"],
-    answers={200: DocumentedAnswer(body=log_wire.VerdictOut), **documented()},
+    out=log_wire.VerdictOut,
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def verify(call: Call) -> Response:
@@ -172,7 +123,7 @@ def verify(call: Call) -> Response:
     id="export_bundle",
     summary="The tenant's memory as a bundle of JSON lines",
     tags=["bundles"],
-    answers={200: DocumentedAnswer(media={BUNDLE: {"type": "string"}}), **documented()},
+    answers={200: DocumentedAnswer(media={BUNDLE: {"type": "string"}})},
 )
 @needs(Right.READ, lane=Lane.HEAVY)
 def export(call: Call, asked: Annotated[wire.ExportQuery, Query()]) -> Response:
@@ -183,13 +134,13 @@ def export(call: Call, asked: Annotated[wire.ExportQuery, Query()]) -> Response:
 @router.post(
     "/import",
     id="import_bundle",
-    parameters=[ONCE],
     summary="Store a bundle; entries whose id is known already are left alone",
-    description="A damaged bundle stores nothing. One larger than a request may be goes in with `reverie import`.",
     tags=["bundles"],
-    answers={200: DocumentedAnswer(body=outward.ImportedOut), **documented(body=True, writes=True)},
+    description="A damaged bundle stores nothing. One larger than a request may be goes in with `reverie import`.",
+    parameters=[ONCE],
     body={"type": "string"},
     body_media=BUNDLE,
+    out=outward.ImportedOut,
 )
 @needs(Right.WRITE, lane=Lane.HEAVY)
 async def load(call: Call, asked: Annotated[wire.ImportQuery, Query()]) -> Response:
@@ -208,10 +159,9 @@ async def load(call: Call, asked: Annotated[wire.ImportQuery, Query()]) -> Respo
 @router.post(
     "/scan",
     id="scan",
-    parameters=[ONCE],
     summary="Look again for secrets in what is stored, with today's rules",
     tags=["secrets"],
-    answers={200: DocumentedAnswer(body=outward.ScanOut), **documented(body=True, writes=True)},
+    out=outward.ScanOut,
 )
 @once("scan")
 @needs(Right.ADMIN, Right.READ, lane=Lane.HEAVY)
