@@ -20,7 +20,7 @@ class BodyLimit:
         self._doors = doors
         self._message = f"A request body is at most {most} bytes. Send less at a time."
 
-    def refused(self, scope: Scope, length: int | None) -> Response | None:
+    def refuse(self, scope: Scope, length: int | None) -> Response | None:
         """The refusal of a request whose headers announce too much, or no number."""
         if length is None:
             return None
@@ -31,7 +31,7 @@ class BodyLimit:
             return problem(413, "too_large", self._message, details={"max_bytes": self._most}, shape=shape)
         return None
 
-    def counted(self, scope: Scope, length: int | None, receive: Receive) -> Receive:
+    def count(self, scope: Scope, length: int | None, receive: Receive) -> Receive:
         """`receive`, which raises TooLarge or RateLimited when the body passes a limit."""
         if length is not None:
             return receive  # counted at admission; a server ends the body at the length announced

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope
 
 from reverie.core.actor import Actor, Right
 from reverie.host import Host
@@ -48,41 +49,18 @@ def needs(*rights: Right, lane: Lane = Lane.WRITE) -> Callable[[Handler], Handle
 class Call(Request):
     """The host and the caller: already authenticated, or the handler would not run. JSON is parsed strictly."""
 
-    @property
-    def host(self) -> Host:
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        super().__init__(scope, receive)
+        shared = scope["app"].state
+        self.host: Host = shared.host
         """The host, watched."""
-        host: Host = self.scope["app"].state.host
-        return host
-
-    @property
-    def actor(self) -> Actor:
-        """The caller."""
-        actor: Actor = self.scope["state"]["actor"]
-        return actor
-
-    @property
-    def settings(self) -> Settings:
-        """Settings of this process."""
-        settings: Settings = self.scope["app"].state.settings
-        return settings
-
-    @property
-    def limits(self) -> Limits:
-        """The limits of keys."""
-        limits: Limits = self.scope["app"].state.limits
-        return limits
-
-    @property
-    def threads(self) -> Threads:
-        """Threads for blocking work."""
-        threads: Threads = self.scope["app"].state.threads
-        return threads
-
-    @property
-    def tenant(self) -> str:
+        self.settings: Settings = shared.settings
+        self.limits: Limits = shared.limits
+        self.threads: Threads = shared.threads
+        self.actor: Actor = scope["state"].get("actor")
+        """The caller; None on public paths, whose handlers do not ask for it."""
+        self.tenant = self.actor.tenant if self.actor else ""
         """The tenant in whose name work waits; empty on public paths."""
-        actor: Actor | None = self.scope["state"].get("actor")
-        return actor.tenant if actor else ""
 
     async def run(self, lane: Lane, work: Callable[[], T]) -> T:
         """The result of `work`, from a thread. Heavy work counts against the key while it waits and runs."""
@@ -121,11 +99,11 @@ class Call(Request):
         if not hasattr(self, "_json"):
             body = await self.body()
             if len(body) <= SMALL_BODY:
-                self._json = self.parsed(body)
+                self._json = self.parse_body(body)
             else:
-                self._json = await self.run(Lane.PARSE, lambda: self.parsed(body))
+                self._json = await self.run(Lane.PARSE, lambda: self.parse_body(body))
         return self._json
 
-    def parsed(self, body: bytes) -> Any:
+    def parse_body(self, body: bytes) -> Any:
         """A JSON body, read strictly."""
         return parse(body, most=self.settings.max_request_values)

@@ -69,11 +69,11 @@ class Door:
         """Raise Forbidden when the key has scopes, and not one that this path needs."""
         if not actor.scopes:
             return
-        for scope in self.needed(method, path):
+        for scope in self.scopes_for(method, path):
             if scope not in actor.scopes:
                 raise Forbidden(f"This needs the scope '{scope}'.", details={"scope": scope, "scopeRequired": scope})
 
-    def needed(self, method: str, path: str) -> list[str]:
+    def scopes_for(self, method: str, path: str) -> list[str]:
         """The scopes that a method needs on a raw path, or on a path of the OpenAPI document."""
         found = [scope for prefix, scope in self.scopes.items() if path == prefix or path.startswith(prefix + "/")]
         scope = self.scope_of(method, path) if self.scope_of is not None else None

@@ -107,9 +107,9 @@ class Edge:
             if answer is None:
                 length = length_of(scope)
                 await self._admission.admit(scope, length)
-                answer = self._size.refused(scope, length)
+                answer = self._size.refuse(scope, length)
             if answer is None:
-                return await self._app(scope, self._size.counted(scope, length, receive), send)
+                return await self._app(scope, self._size.count(scope, length, receive), send)
         except ReverieError as error:
             answer = await self._refuse.error(scope, error)
         except HTTPException as fault:

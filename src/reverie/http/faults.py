@@ -21,7 +21,7 @@ _SLICE = 128
 _PARSED = {inspect.IntType: ", unable to parse string as an integer", inspect.BoolType: ", unable to interpret input"}
 
 
-def validated(document: Any, kind: type[T], *, text: bool = False) -> T:
+def validate(document: Any, kind: type[T], *, text: bool = False) -> T:
     """The struct a document describes. Raises Invalid with every fault counted. `text`: values came as plain text.
 
     A struct with a method `prepared` has it called first, on the document. Long lists are converted piece by piece, so

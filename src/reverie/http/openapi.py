@@ -54,7 +54,7 @@ def operations(door: Door) -> list[Described]:
     """The operations of a door, in the order of its routes."""
     found = [(route.operation, route) for route in _routes(door.routes) if route.operation is not None]
     every = [*found, *((operation, None) for operation in door.operations)]
-    return [(operation, route, door.needed(operation.method, operation.path)) for operation, route in every]
+    return [(operation, route, door.scopes_for(operation.method, operation.path)) for operation, route in every]
 
 
 class Schemas:

@@ -1,7 +1,7 @@
 """Routing on the raw path: `%2F` inside a ref is not a slash, and nothing is decoded twice.
 
 The server hands over a decoded path, in which `a%2Fb` and `a/b` look the same. `use_raw_path` puts the path as it was
-sent in its place; routes match on that, and each parameter is decoded once, by `decoded`.
+sent in its place; routes match on that, and each parameter is decoded once, by `decode_segment`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reverie.http.problems import problem
 MAX_PATH = 8192
 
 
-def decoded(segment: str) -> str:
+def decode_segment(segment: str) -> str:
     """A path segment, decoded once. Raises ValueError when it is not UTF-8."""
     if "%" not in segment:
         return segment
@@ -35,7 +35,7 @@ def use_raw_path(scope: Scope) -> Response | None:
         if len(path) > MAX_PATH:
             raise ValueError
         sent = path.decode("ascii")
-        decoded(sent)
+        decode_segment(sent)
         if query:
             unquote_to_bytes(query).decode()
     except ValueError:

@@ -29,9 +29,9 @@ from starlette.types import Receive, Scope, Send
 
 from reverie.core.errors import Invalid
 from reverie.http.call import SMALL_BODY, Call, Handler, Needs
-from reverie.http.faults import validated
+from reverie.http.faults import validate
 from reverie.http.parsing import UnsupportedMedia
-from reverie.http.paths import decoded
+from reverie.http.paths import decode_segment
 from reverie.http.threads import Lane
 
 Segment = NewType("Segment", str)
@@ -124,7 +124,7 @@ class Values:
                     found.setdefault(self.raw_names[raw], sent.decode("latin-1"))
         if not found and self.absent is not None:
             return self.absent
-        read = validated(found, self.kind, text=True)
+        read = validate(found, self.kind, text=True)
         return {self.whole: read} if self.whole else msgspec.structs.asdict(read)
 
 
@@ -166,12 +166,12 @@ class Route(PlainRoute):
         if scope["method"] not in self.methods:
             return await super().handle(scope, receive, send)
         scope["state"]["route"] = self.path_format  # for logs and metrics: the template, never the path
-        call, actor = Call(scope, receive), scope["state"].get("actor")
-        if actor is not None:
-            self.needs.check(actor)
+        call = Call(scope, receive)
+        if call.tenant:
+            self.needs.check(call.actor)
         values: dict[str, Any] = {} if self._call is None else {self._call: call}
         for name in self._path:
-            values[name] = decoded(scope["path_params"][name])
+            values[name] = decode_segment(scope["path_params"][name])
         for one in self.values:
             values.update(one.read(call))
         if self.body:
@@ -201,8 +201,8 @@ class Route(PlainRoute):
         return await call.run(lane, partial(self.handler, **values))
 
     def _read(self, call: Call, body: bytes) -> Any:
-        document = call._json = call.parsed(body)
-        return validated(document, matching_struct(self.body, document))
+        document = call._json = call.parse_body(body)
+        return validate(document, matching_struct(self.body, document))
 
 
 class Dispatch:

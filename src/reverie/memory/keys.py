@@ -101,8 +101,7 @@ class Keys:
 
     def rotate(self, key_id: str, *, overlap_ms: int = 0) -> NewKey:
         """A new key with the same rights; the old one works for `overlap_ms` more."""
-        old = self._store.control(lambda tx: tx.key(key_id))
-        now = self._clock.now()
+        old, now = self._read(key_id)
         if old is None or not _usable(old, now):
             raise NotFound("There is no usable key with that id. `reverie keys list` shows them.")
         new = self.create(
@@ -119,47 +118,29 @@ class Keys:
     def authenticate(self, token: str | None, *, door: str) -> Actor:
         """The caller behind a token. The same error for every token that is not valid, in the same time."""
         parsed = _TOKEN.fullmatch(token or "")
-
-        def body(tx: ControlTx) -> Key | None:
-            return tx.key(parsed[1]) if parsed else None
-
-        key = self._store.control(body) if parsed else None
-        secret = parsed[2] if parsed else ""
-        fits = hmac.compare_digest(_digest(secret), key.digest if key else bytes(32))
+        key, now = self._read(parsed[1]) if parsed else (None, 0)
+        fits = hmac.compare_digest(_digest(parsed[2] if parsed else ""), key.digest if key else bytes(32))
         if key is None or not fits:
             raise Unauthenticated()
-        return self._actor(key, door)
+        return _actor(key, door, now)
 
     def acting(self, key_id: str, *, door: str) -> Actor:
         """The caller behind a key that was proved before, such as a session's. Raises Unauthenticated."""
-        key = self._store.control(lambda tx: tx.key(key_id))
+        key, now = self._read(key_id)
         if key is None:
             raise Unauthenticated()
-        return self._actor(key, door)
+        return _actor(key, door, now)
 
-    def _actor(self, key: Key, door: str) -> Actor:
-        now = self._clock.now()
-        if key.revoked_at is not None and key.revoked_at <= now:
-            raise Unauthenticated("This key was revoked. Ask for a new one.", code="key_revoked")
-        if key.expires_at is not None and key.expires_at <= now:
-            raise Unauthenticated("This key has expired. Ask for a new one.", code="key_expired")
-        return Actor(
-            tenant=key.tenant,
-            id=f"key:{key.id}",
-            rights=_rights(key.rights),
-            authority=key.authority,
-            scopes=frozenset(key.scopes),
-            door=door,
-            key_id=key.id,
-        )
+    def _read(self, key_id: str) -> tuple[Key | None, int]:
+        """A key, and the time at which it was looked up."""
+        return self._store.control(lambda tx: (tx.key(key_id), tx.now))
 
     def valid(self, key_ids: Collection[str]) -> set[str]:
         """Those of the keys that are neither revoked nor expired."""
-        now = self._clock.now()
 
         def body(tx: ControlTx) -> set[str]:
             found = map(tx.key, key_ids)
-            return {key.id for key in found if key is not None and _usable(key, now)}
+            return {key.id for key in found if key is not None and _usable(key, tx.now)}
 
         return self._store.control(body) if key_ids else set()
 
@@ -169,6 +150,23 @@ def describe(key: Key) -> dict[str, object]:
     shown = msgspec.to_builtins(key)
     del shown["digest"]
     return dict(shown)
+
+
+def _actor(key: Key, door: str, now: int) -> Actor:
+    """The caller that a key stands for. Raises Unauthenticated when the key is revoked or expired."""
+    if key.revoked_at is not None and key.revoked_at <= now:
+        raise Unauthenticated("This key was revoked. Ask for a new one.", code="key_revoked")
+    if key.expires_at is not None and key.expires_at <= now:
+        raise Unauthenticated("This key has expired. Ask for a new one.", code="key_expired")
+    return Actor(
+        tenant=key.tenant,
+        id=f"key:{key.id}",
+        rights=_rights(key.rights),
+        authority=key.authority,
+        scopes=frozenset(key.scopes),
+        door=door,
+        key_id=key.id,
+    )
 
 
 def _usable(key: Key, now: int) -> bool:

@@ -70,7 +70,7 @@ class Lifecycle:
     def delete(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
         """Take it out of every read at once. Its text stays in cold storage for the undo window, then is destroyed."""
         gone = EntryState.DELETED
-        return self._change(actor, ref, entry_id, "DELETE", "memory.deleted", expected, check=_not_held, state=gone)
+        return self._change(actor, ref, entry_id, "DELETE", "memory.deleted", expected, check=_check_hold, state=gone)
 
     def delete_many(self, actor: Actor, places: Sequence[tuple[str, str]]) -> int:
         """Delete entries, each named by ref and id, in one transaction: all of them, or none. How many.
@@ -85,7 +85,7 @@ class Lifecycle:
             for ref, entry_id in places:
                 with tx.within(ref):
                     entry = _find(tx, actor, entry_id, cold=False)
-                    _not_held(actor, entry)
+                    _check_hold(actor, entry)
                     about = {"entry_id": entry.id, "session": session_mark(tx, entry)}
                     event = NewEvent("memory.deleted", "DELETE", actor.id, data={"ref": ref}, **about)
                     tx.change(entry.id, seq=tx.append(event), state=EntryState.DELETED)
@@ -283,7 +283,7 @@ def _at_version(entry: Entry, expected: int | None) -> Entry:
     return entry
 
 
-def _not_held(_: Actor, entry: Entry) -> None:
+def _check_hold(_: Actor, entry: Entry) -> None:
     if entry.held:
         raise Held()
 
@@ -316,7 +316,7 @@ def _retract(tx: WriteTx, actor: Actor, entry: Entry) -> None:
 
 
 def _erase(tx: WriteTx, actor: Actor, entry: Entry) -> int:
-    _not_held(actor, entry)
+    _check_hold(actor, entry)
     tx.keep_searches(None)  # a question may repeat what is erased
     return purge(tx, actor, entry, operation="ERASE")
 

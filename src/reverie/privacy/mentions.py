@@ -39,11 +39,11 @@ class Mention(Struct, frozen=True):
         """The keyed hash of the words: enough to find them again, useless for reading them."""
         return keyed_hash(log_key, _BETWEEN.join(self.tokens)) if self.tokens else self.hashed
 
-    def found_in(self, entry: Entry) -> bool:
+    def occurs_in_entry(self, entry: Entry) -> bool:
         """Whether the content, a tag, the subject or an attribute of an entry mentions the words."""
-        return any(self.said_in(text) for text in _texts(entry))
+        return any(self.occurs_in(text) for text in _texts(entry))
 
-    def said_in(self, text: str) -> bool:
+    def occurs_in(self, text: str) -> bool:
         """Whether a text mentions the words."""
         if self.tokens:
             folded = fold(text)

@@ -51,7 +51,7 @@ class Target:
 
     def named_in(self, text: str, key: bytes) -> bool:
         """Whether a text that is no entry names the subject, or mentions the words. `key`: the tenant's secret."""
-        if self.mention is not None and self.mention.said_in(text):
+        if self.mention is not None and self.mention.occurs_in(text):
             return True
         return any(keyed_hash(key, name) == self.subject for name in runs(text))
 
@@ -141,7 +141,7 @@ def mentioning(tx: ReadTx, target: Target, known: Reach | None = None) -> Iterat
 
 
 def _mentions(entry: Entry, target: Target) -> bool:
-    return target.mention is not None and target.covers(entry) and target.mention.found_in(entry)
+    return target.mention is not None and target.covers(entry) and target.mention.occurs_in_entry(entry)
 
 
 def all_entries(tx: ReadTx, ref: str | None) -> Iterator[Entry]:

@@ -278,7 +278,7 @@ def _written(facts: Sequence[Fact], request: Request) -> DistilledText:
         known = unique.get(fact.text)
         ids = dict.fromkeys((*(known.sources if known else ()), *fact.sources))
         unique[fact.text] = replace(known or fact, sources=tuple(ids))
-    kept = _kept(list(unique.values()), request)
+    kept = _keep_required(list(unique.values()), request)
     quoted = [(fact, ProbedLines(fact.text)) for fact in kept if fact.text not in unique]
     others = [
         fact
@@ -310,7 +310,7 @@ def _same(fact: Fact, quote: Fact) -> bool:
     return set(fact.sources) <= set(quote.sources)
 
 
-def _kept(facts: Sequence[Fact], request: Request) -> list[Fact]:
+def _keep_required(facts: Sequence[Fact], request: Request) -> list[Fact]:
     """The facts that hold what must be kept, what was declared first; what the model left out is quoted."""
     sources = {source.id: source for source in request.work.prepared.sources}
     lines = [(fact, ProbedLines(fact.text)) for fact in facts]

@@ -116,7 +116,7 @@ def decode(lines: bytes) -> Decoded:
         ):
             continue  # A word of another alphabet.
         kind = match.lastgroup
-        read = _short if end - start <= _SHORT else _stands_for
+        read = _short if end - start <= _SHORT else _decode_escape
         made = read(kind, match.group(kind or 0), match.group())
         if made is None:
             continue
@@ -129,7 +129,7 @@ def decode(lines: bytes) -> Decoded:
     return Decoded(b"".join(parts), pieces)
 
 
-def _stands_for(kind: str | None, text: bytes, whole: bytes) -> bytes | None:
+def _decode_escape(kind: str | None, text: bytes, whole: bytes) -> bytes | None:
     """Decode one escape (`whole`), or the look-alike letters in `text`; None when it decodes to nothing usable."""
     if kind == "percent":
         made = binascii.unhexlify(text.replace(b"%", b""))
@@ -150,7 +150,7 @@ def _stands_for(kind: str | None, text: bytes, whole: bytes) -> bytes | None:
     return made.replace(b"\n", b" ").replace(b"\r", b" ").replace(b"\x00", b"") or None
 
 
-_short = remembered(_stands_for)
+_short = remembered(_decode_escape)
 
 
 def runs(lines: bytes) -> Iterator[tuple[int, int, bytes]]:

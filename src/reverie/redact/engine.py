@@ -319,7 +319,7 @@ class Redactor:
             meter.work(PLACE * len(ranges), generic=generic)
             always = index == self._leak or (self._spans_lines(index) and not generic)
             if always or not (meter.dry if generic else meter.spent):
-                yield from self._found(index, ranges, data, chunk, offset, known, meter, depth)
+                yield from self._find(index, ranges, data, chunk, offset, known, meter, depth)
             if meter.spent and not (always or generic):
                 left.update(ranges)  # Judging it would cost more than the block is worth.
         if meter.dry:
@@ -328,7 +328,7 @@ class Redactor:
             for s, e in chain(left, suspects(chunk)):
                 yield Span(offset + s, offset + e, _DENSE, DENSE, DENSE)
 
-    def _found(
+    def _find(
         self,
         index: int,
         ranges: Sequence[Range],

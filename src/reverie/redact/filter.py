@@ -12,7 +12,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 from reverie.redact.automata import Automata
 from reverie.redact.markers import presence
 from reverie.redact.rules.required import FOLDED, all_required
-from reverie.redact.spans import Range, joined, pieces
+from reverie.redact.spans import Range, pieces
 
 # Patterns that no string announces are searched for so many at a time when they are searched for in noise.
 _FEW: Final = 4
@@ -61,7 +61,7 @@ class PatternFilter:
         """The numbers of the patterns that occur in `data`, ascending, each with the parts of it where it does, without
         the `skipped` ones; with `near`, only in parts within reach of these places."""
         found: dict[int, list[Range]] = {}
-        for parts in joined(pieces(data, near)):
+        for parts in pieces(data, near):
             start, end = max(0, parts[0][0] - 1), parts[-1][1]
             text = data if end - start == len(data) else data[start:end]
             numbers = self._automata.match(text)

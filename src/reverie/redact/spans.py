@@ -37,7 +37,20 @@ class Span(NamedTuple):
 Range = tuple[int, int]
 
 
-def pieces(chunk: bytes, near: Sequence[int] | None = None) -> list[Range]:
+def pieces(chunk: bytes, near: Sequence[int] | None = None) -> list[list[Range]]:
+    """`chunk` as short ranges, in groups of those that touch: see `_pieces`."""
+    ranges = _pieces(chunk, near)
+    if len(ranges) == 1:
+        return [ranges]
+    groups, first = [], 0
+    for i, (_, end) in enumerate(ranges, 1):
+        if i == len(ranges) or ranges[i][0] > end:
+            groups.append(ranges[first:i])
+            first = i
+    return groups
+
+
+def _pieces(chunk: bytes, near: Sequence[int] | None = None) -> list[Range]:
     """`chunk` as short ranges: whole lines, and of a long line parts that overlap. With `near`, in ascending order,
     only the lines of these places, and of a long line what is around them, unless they are everywhere."""
     made: list[Range] = []
@@ -76,15 +89,6 @@ def lines_of(chunk: bytes, ranges: Sequence[Range]) -> Iterator[tuple[int, bytes
         end = len(chunk) if finish < 0 else finish
     if start >= 0:
         yield start, chunk[start:end]
-
-
-def joined(ranges: list[Range]) -> Iterator[list[Range]]:
-    """The ranges in groups, those that touch in one."""
-    first = 0
-    for i, (_, end) in enumerate(ranges, 1):
-        if i == len(ranges) or ranges[i][0] > end:
-            yield ranges[first:i]
-            first = i
 
 
 def swarm(spans: list[Span]) -> list[Span]:

@@ -33,7 +33,7 @@ class Leases:
         until = self._clock.now() + for_ms
         return self._store.write(Scope(actor.tenant), lambda tx: tx.claim(name, holder, until=until))
 
-    def held(self, actor: Actor, *, limit: int = 100) -> list[Lease]:
+    def current(self, actor: Actor, *, limit: int = 100) -> list[Lease]:
         """The leases that are held now."""
         actor.require(Right.ADMIN)
         return self._store.read(Scope(actor.tenant), lambda tx: tx.leases(limit=limit))

@@ -40,7 +40,7 @@ def test_chunks_with_a_small_length_are_counted_as_they_arrive() -> None:
         return {"type": "http.request", "body": b"a" * 60, "more_body": True}
 
     async def read() -> None:
-        counted = limit.counted(scope, length_of(scope), receive)
+        counted = limit.count(scope, length_of(scope), receive)
         for _ in range(2):
             await counted()
 

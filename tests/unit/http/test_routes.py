@@ -12,7 +12,7 @@ from starlette.routing import Route as PlainRoute
 
 from reverie.app import build_app, build_host
 from reverie.core.errors import Invalid
-from reverie.http.faults import validated
+from reverie.http.faults import validate
 from reverie.http.openapi import document
 from reverie.http.routes import Header, Query, Route, Router, Segment
 from reverie.settings import Settings
@@ -96,6 +96,7 @@ class _Limits:
 class _App:
     class state:  # noqa: N801
         settings = _Limits
+        host = limits = threads = None
 
 
 def ask(route: Route, path: str, *, query: str = "", body: bytes = b"", headers: dict[str, str] | None = None) -> Any:
@@ -163,7 +164,7 @@ def test_of_several_bodies_the_one_with_its_required_members_is_taken() -> None:
 )
 def test_every_fault_is_named_with_a_pointer(value: Any, faults: dict[str, str]) -> None:
     with pytest.raises(Invalid) as refused:
-        validated(value, Whole)
+        validate(value, Whole)
     first = next(iter(faults))
     assert refused.value.pointer == first
     assert refused.value.message.endswith(faults[first])
@@ -172,7 +173,7 @@ def test_every_fault_is_named_with_a_pointer(value: Any, faults: dict[str, str])
 
 
 def test_a_long_list_is_whole_and_in_order_after_conversion_in_pieces() -> None:
-    whole = validated({"parts": [{"size": n % 9 + 1} for n in range(1000)]}, Whole)
+    whole = validate({"parts": [{"size": n % 9 + 1} for n in range(1000)]}, Whole)
     assert [part.size for part in whole.parts] == [n % 9 + 1 for n in range(1000)]
 
 

@@ -125,7 +125,7 @@ def show(look: Look) -> Document:
         "new_key": None,
         "parts": _parts(look),
         "settings": _settings(look) if admin and is_loopback(look.settings.host) else [],
-        "leases": [_lease(lease) for lease in host.leases.held(actor)] if admin else [],
+        "leases": [_lease(lease) for lease in host.leases.current(actor)] if admin else [],
         "backup": _backup(look) if admin else None,
         "imports": _imports(look) if admin else [],
         "database": "PostgreSQL" if look.settings.postgres else "SQLite",

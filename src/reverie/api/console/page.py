@@ -38,7 +38,7 @@ from reverie.http.admission import bearer
 from reverie.http.browser import form_token, session_of
 from reverie.http.call import SMALL_BODY
 from reverie.http.limits import key_of
-from reverie.http.paths import decoded
+from reverie.http.paths import decode_segment
 from reverie.http.problems import status_of
 from reverie.http.reply import Reply
 from reverie.http.threads import Lane, Threads
@@ -295,7 +295,7 @@ async def _authenticate(request: Request, session: str | None) -> Look:
     request.scope["state"]["actor"] = actor
     state.limits.requests.take(key_of(actor))
     try:
-        path = {name: decoded(value) for name, value in request.path_params.items()}
+        path = {name: decode_segment(value) for name, value in request.path_params.items()}
     except ValueError:
         path = dict.fromkeys(request.path_params, "\0")
     return Look(host, actor, state, path, request.query_params)

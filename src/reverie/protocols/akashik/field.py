@@ -32,7 +32,7 @@ from reverie.protocols.akashik.operations.agents import each_agent, load_agent
 from reverie.protocols.akashik.operations.sessions import check_session, enter, load_session
 from reverie.protocols.akashik.operations.table import TABLE
 from reverie.protocols.akashik.operations.tasks import each_task
-from reverie.protocols.akashik.units import ARCHIVED, HOT, PURGED, UNIT_STATES, as_born, shown_unit, tombstone
+from reverie.protocols.akashik.units import ARCHIVED, HOT, PURGED, UNIT_STATES, as_born, tombstone, unit_with_relations
 from reverie.protocols.akashik.visibility import CredentialView, View
 from reverie.store.contract import ReadTx, WriteTx, each_event
 
@@ -294,7 +294,7 @@ class Field:
                 raise FieldError("UNIT_NOT_FOUND", "The unit was purged; its text is gone.", extra=extra)
             if entry.state not in UNIT_STATES:
                 raise FieldError("UNIT_NOT_FOUND", "There is no unit with this id.")
-            return shown_unit(tx, entry)
+            return unit_with_relations(tx, entry)
 
         return self._read(actor, body)
 

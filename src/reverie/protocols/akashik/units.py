@@ -105,7 +105,7 @@ def unit(entry: Entry, links: Sequence[Link], *, content: str | None = None) -> 
     return shown
 
 
-def shown_unit(tx: ReadTx, entry: Entry) -> dict[str, Any]:
+def unit_with_relations(tx: ReadTx, entry: Entry) -> dict[str, Any]:
     """The unit on the wire, with its relations."""
     return unit(entry, relations_of(tx, entry))
 

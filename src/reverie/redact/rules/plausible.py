@@ -107,7 +107,7 @@ def is_placeholder(text: str) -> bool:
         return True
     if _REFERENCE.match(text) or _FILLER.search(text):
         return not is_scramble(text)
-    if _is_yours(text) or _is_kept(text) or _LABEL.match(text):
+    if _is_yours(text) or _is_reference(text) or _LABEL.match(text):
         return True
     if "{" in text or "%" in text:
         text = _SLOT.sub("", text)
@@ -120,7 +120,7 @@ def _is_yours(text: str) -> bool:
     return ("your" in low or "here" in low or "replace" in low or "paste" in low) and bool(_YOURS.search(text))
 
 
-def _is_kept(text: str) -> bool:
+def _is_reference(text: str) -> bool:
     """Whether `text` is an address with a scheme, without a login or a random part: a reference to a secret, not the
     secret.
     """

@@ -38,7 +38,7 @@ class Reserve:
         self._tried = float("-inf")
 
     @property
-    def held(self) -> bool:
+    def exists(self) -> bool:
         """Whether the room is kept back now."""
         try:
             return os.stat(self._path).st_size > 0  # noqa: PTH116  # once a commit
@@ -47,7 +47,7 @@ class Reserve:
 
     def ready(self) -> bool:
         """Whether the room is kept back; when not, it is tried again, twice a second at most."""
-        if self.held:
+        if self.exists:
             return True
         if time.monotonic() - self._tried < _TRY_AGAIN_SECONDS:
             return False
@@ -56,7 +56,7 @@ class Reserve:
     def make(self) -> bool:
         """Take the room, all of it or none. False when there is not so much."""
         self._tried = time.monotonic()
-        if self.held:
+        if self.exists:
             return True
         fresh = self._path.with_name(f".{self._path.name}.{os.getpid()}.{secrets.token_hex(4)}")
         try:

@@ -16,7 +16,7 @@ from reverie.core.errors import Invalid, TooLarge
 from reverie.http.call import SMALL_BODY
 from reverie.http.limits import key_of
 from reverie.http.parsing import parse
-from reverie.http.paths import decoded
+from reverie.http.paths import decode_segment
 from reverie.http.reply import Reply
 from reverie.http.threads import Lane
 from reverie.ops.logs import Action, log, where
@@ -144,7 +144,7 @@ def _conflicts(field: Field, actor: Actor, request: Request) -> dict[str, Any]:
 
 
 def _unit(field: Field, actor: Actor, request: Request) -> dict[str, Any]:
-    return field.unit(actor, decoded(request.path_params["id"]), agent_id=request.query_params.get("agent_id"))
+    return field.unit(actor, decode_segment(request.path_params["id"]), agent_id=request.query_params.get("agent_id"))
 
 
 async def _faults(request: Request) -> Response:

@@ -20,7 +20,7 @@ from reverie.http.call import Call
 from reverie.http.limits import Limits, key_of
 from reverie.http.once import Once
 from reverie.http.parsing import parse
-from reverie.http.paths import decoded
+from reverie.http.paths import decode_segment
 from reverie.http.reply import TextReply
 from reverie.http.threads import Lane, Threads
 from reverie.protocols.anthropic.http.answers import HEADERS, WORKSPACE, workspace_of
@@ -165,6 +165,6 @@ def check_beta(sent: list[str], family: str) -> None:
 
 def _decode(value: str) -> str:
     try:
-        return decoded(value)
+        return decode_segment(value)
     except ValueError:
         raise Invalid("The path is not valid UTF-8.", pointer="") from None
