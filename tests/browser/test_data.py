@@ -204,3 +204,13 @@ def test_each_plot_is_drawn_with_an_axis_for_each_of_its_scales(site: Site, tab:
     expect(searches.locator("canvas")).to_have_count(1)
     expect(searches.locator(".u-axis")).to_have_count(3)
     expect(searches.locator(".key span")).to_have_text(["Median, ms", "95th percentile, ms", "Searches"])
+
+
+def test_an_entry_of_many_lines_leaves_room_for_the_others(site: Site, tab: Open) -> None:
+    site.put("line\n" * 200, tenant="lines")
+    site.put("After it.", tenant="lines")
+    page = tab(site.key("admin", "read", tenant="lines")).go("/memories?ref=notes")
+    for row in page.locator(".entry a.content").all():
+        box = row.bounding_box()
+        assert box is not None
+        assert box["height"] < 240
