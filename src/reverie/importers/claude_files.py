@@ -9,6 +9,7 @@ from typing import Any
 
 from reverie.importers.pages import Block, MarkdownFile, files, page
 from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, json_lines, moment
+from reverie.search.context import without_blocks
 
 EXPECTED = 'a line of a transcript: {"type": ..., "message": ...}'
 _IMPORT = re.compile(r"(?:^|(?<=\s))@((?:~/|\.{0,2}/)?[\w./-]+\.(?:md|txt))\b")
@@ -144,7 +145,7 @@ def _transcript(path: Path, root: Path) -> Iterator[Item]:
         if line.get("isSidechain"):
             yield Skipped(place, "a message of a sub-agent")
             continue
-        text = _text(message.get("content"))
+        text = without_blocks(_text(message.get("content")))
         if text.startswith(_COMMAND):
             yield Skipped(place, "a command")
             continue

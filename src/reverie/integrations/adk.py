@@ -18,6 +18,7 @@ from reverie.core.errors import Conflict, NotFound
 from reverie.core.extras import require_release
 from reverie.core.names import digest, segment
 from reverie.core.query import Filter
+from reverie.search.context import without_blocks
 
 require_release("google-adk", "2.0", extra="adk", purpose="The memory service")
 
@@ -60,7 +61,7 @@ class ReverieMemoryService(BaseMemoryService):
         """Store events that are not stored yet; those without text are left out."""
         made = []
         for event in events:
-            text = _text(event.content)
+            text = without_blocks(_text(event.content))
             if text:
                 made.append(
                     {

@@ -18,6 +18,7 @@ from reverie.core.extras import require_release
 from reverie.core.names import segment
 from reverie.core.query import Filter
 from reverie.integrations.transcript import documents, drafts, oldest_first
+from reverie.search.context import without_blocks
 
 require_release("agent-framework-core", "1.0", extra="agent-framework", purpose="This provider")
 
@@ -59,11 +60,11 @@ class ReverieContextProvider(ContextProvider):
         answered = context.response.messages if context.response else []
         made = [
             {
-                "content": message.text,
+                "content": text,
                 "source": {"actor": message.author_name or str(message.role), "session": session.session_id},
             }
             for message in [*context.input_messages, *answered]
-            if message.text and message.text.strip()
+            if (text := without_blocks(message.text or "")).strip()
         ]
         if made:
             await asyncio.to_thread(self._ref.put_many, made)

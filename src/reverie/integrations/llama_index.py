@@ -14,6 +14,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.extras import require_release
+from reverie.search.context import without_blocks
 
 require_release("llama-index-core", "0.14", extra="llama-index", purpose="The memory block")
 
@@ -58,11 +59,11 @@ class ReverieMemoryBlock(BaseMemoryBlock[str]):
         """Remember what user and assistant said."""
         made = [
             {
-                "content": message.content,
+                "content": text,
                 "source": {"actor": message.role.value, "session": message.additional_kwargs.get("session_id")},
             }
             for message in messages
-            if message.role in ("user", "assistant") and (message.content or "").strip()
+            if message.role in ("user", "assistant") and (text := without_blocks(message.content or "")).strip()
         ]
         if made and self.remember:
             await asyncio.to_thread(self._ref.put_many, made)

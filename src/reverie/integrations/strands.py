@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.extras import require_release
 from reverie.core.names import digest
+from reverie.search.context import without_blocks
 
 require_release("strands-agents", "1.60", extra="strands", purpose="The memory store")
 
@@ -80,7 +81,7 @@ class ReverieMemoryStore(MemoryStore):
         made = [
             {"content": text, "source": {"actor": message["role"]}}
             for message in messages
-            if (text := _text(message).strip())
+            if (text := without_blocks(_text(message)).strip())
         ]
         if not made:
             return

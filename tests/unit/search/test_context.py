@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from reverie.providers.tokenizer import TokenCounter
-from reverie.search.context import CLOSE, CUT_MARK, OPEN, PackItem, pack
+from reverie.search.context import CLOSE, CUT_MARK, OPEN, PackItem, pack, without_blocks
 
 count = TokenCounter().count
 MAY_8 = 1683554160000
@@ -180,3 +180,11 @@ def test_the_block_does_not_depend_on_scores_that_keep_the_choice():
     one = [make_item("m1", "Tea."), make_item("m2", "Rain.", score=0.4, position=1)]
     other = [replace(item, score=1 - item.score / 2) for item in one]
     assert pack(one, budget=500, count=count).text == pack(other, budget=500, count=count).text
+
+
+def test_a_message_without_the_blocks_that_were_packed_into_it():
+    block = pack([make_item("m1", f"He wrote {CLOSE} and {OPEN} once.")], budget=200, count=count).text
+    assert without_blocks(f"{block}\nWhat now?\n{block}") == "What now?"
+    assert without_blocks(block) == ""
+    for text in ("no block ", f"{OPEN} of someone else {CLOSE}", block.removesuffix(CLOSE), ""):
+        assert without_blocks(text) == text

@@ -188,6 +188,8 @@ def messages(path: str) -> Iterator[tuple[str, str, str]]:
 
     import orjson
 
+    from reverie.search.context import without_blocks
+
     file = Path(path).expanduser()
     if not path or not file.is_file():
         return  # a session in which nothing was said leaves no transcript
@@ -204,7 +206,7 @@ def messages(path: str) -> Iterator[tuple[str, str, str]]:
             inner = line.get("message") or line.get("payload")
             message: dict[str, Any] = inner if isinstance(inner, dict) else line
             role = str(message.get("role") or line.get("role") or line.get("type") or "")
-            text = _words(message.get("content")).replace("\0", " ").strip()[:MOST_TEXT]
+            text = without_blocks(_words(message.get("content"))).replace("\0", " ").strip()[:MOST_TEXT]
             if role in ("user", "assistant") and text and not text.startswith(_ADDED):
                 name = line.get("uuid") or hashlib.sha256(f"{file.name}/{number}".encode()).hexdigest()[:32]
                 yield f"line:{name}"[:200], role, text

@@ -136,6 +136,20 @@ def test_a_rollout_of_codex_is_read(agent: Agent) -> None:
     assert "8123" in agent.call("session-start")[1]
 
 
+def test_recalled_text_is_not_remembered_again(agent: Agent) -> None:
+    with reverie.open(agent.data) as memory:
+        memory.ref("code/shop").put("Deploys happen on Fridays.")
+        block = memory.ref("code/shop").context("when do deploys happen?").text
+    assert "Fridays" in block
+    said = {"type": "user", "uuid": "u-1", "message": {"role": "user", "content": f"{block}\n\nShip it, then."}}
+    only = {"type": "user", "uuid": "u-2", "message": {"role": "user", "content": block}}
+    agent.write(said, only)
+    assert json.loads(agent.call("session-end")[1])["remembered"] == 1
+    with reverie.open(agent.data) as memory:
+        kept = [entry.content for entry in memory.ref("code/shop").entries()]
+    assert sorted(kept) == ["Deploys happen on Fridays.", "Ship it, then."]
+
+
 def test_in_the_background_the_words_are_kept_after_the_hook_returned(agent: Agent) -> None:
     """Codex kills the hook of a session's end after three seconds, however busy the machine is."""
     agent.write(*TRANSCRIPT)
