@@ -308,6 +308,8 @@ def test_a_stream_says_the_same_and_ends_with_the_run(ada: Any) -> None:
     for last in ("1", f"{run}-1"):
         headers = {"Accept": "text/event-stream", "Last-Event-ID": last}
         assert sse(ada.get(f"/v1/runs/{run}/events", headers=headers).text) == sse(answer.text)[2:]
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": "-1"}  # as in a poll: nothing was seen
+    assert sse(ada.get(f"/v1/runs/{run}/events", headers=headers).text) == sse(answer.text)
     headers = {"Accept": "text/event-stream", "Last-Event-ID": "3"}
     assert sse(ada.get(f"/v1/runs/{run}/events", headers=headers).text) == []
     headers["Last-Event-ID"] = "nonsense"

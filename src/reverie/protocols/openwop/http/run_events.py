@@ -98,7 +98,8 @@ def events_request(request: Request) -> EventsRequest:
         after = _number(query.get(name), name, least=-1, most=_LARGEST, default=after)
     resumed = request.headers.get("last-event-id")
     if resumed:
-        after = _number(resumed.rpartition("-")[2], "Last-Event-ID", least=0, most=_LARGEST, default=after)
+        run, _, sequence = resumed.rpartition("-")
+        after = _number(sequence if run else resumed, "Last-Event-ID", least=-1, most=_LARGEST, default=after)
     types = query.getlist("type")
     return EventsRequest(
         after=after,
