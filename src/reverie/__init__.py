@@ -1,4 +1,13 @@
-"""Reverie: a memory host for AI agents."""
+"""Reverie: a memory host for AI agents.
+
+>>> with reverie.open("./memory") as memory:  # a folder, a database or http://HOST:8484 with key=...
+...     notes = memory.ref("support-bot")
+...     receipt = notes.put("Ana prefers e-mail to phone calls.", subject="ana")
+...     print(notes.search("how do we reach Ana?")[0].text)
+Ana prefers e-mail to phone calls.
+
+`reverie.aio.open` is the same with coroutines. `Memory`, `Ref` and `Dreams` have an example for each method.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -47,3 +47,4 @@ def test_links_lead_somewhere(page: str) -> None:
             headings = re.findall(r"^#+ (.+)$", found.read_text(), flags=re.M)
             slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
             assert anchor in slugs, f"{page}: {target}"
+            assert "--" not in anchor, f"{page}: {target}: the site joins the dashes; give the heading fewer signs"

@@ -15,6 +15,7 @@ from reverie.library import Dreams, Memory, Ref
 
 
 def documented() -> Iterator[tuple[str, Any]]:
+    yield "reverie", reverie
     yield "open", reverie.open
     for owner in (Memory, Dreams, Ref):
         yield owner.__name__, owner

@@ -73,7 +73,7 @@ def _texts(tags: Any) -> tuple[str, ...]:
     if not isinstance(tags, str) and isinstance(tags, Iterable):
         texts = tuple(tags)
         if any(isinstance(text, str) and not text.strip() for text in texts):
-            raise Invalid("A tag is not empty.", pointer="/tags")
+            raise Invalid("A tag must not be empty: give it a word, or leave it out.", pointer="/tags")
         if not texts or all(isinstance(text, str) for text in texts):
             return texts
     raise Invalid("tags is a list of texts.", pointer="/tags")

@@ -332,7 +332,9 @@ def _dump(document: Mapping[str, Any], before: str | None) -> str:
 
 def _files(agent: str) -> Sequence[AgentFile]:
     if agent not in AGENTS:
-        raise Invalid(f"There is no agent of that name. Known: {', '.join(sorted(AGENTS))}.")
+        from reverie.api.cli.command import near
+
+        raise Invalid(f"There is no agent {agent[:64]}{near(agent, AGENTS) or '.'} Known: {', '.join(sorted(AGENTS))}.")
     return AGENTS[agent]
 
 

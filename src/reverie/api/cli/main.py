@@ -129,7 +129,7 @@ def _explain(fault: Exception, json: bool) -> int:
         if json:
             return _fail(fault.message, fault.reason, details=details, json=True)
         field = (fault.pointer or "").strip("/")
-        alone = not field or fault.message.lower().startswith(field.lower())
+        alone = not field or field.lower() in fault.message.lower().replace("'", " ").split()
         return _fail(f"{'' if alone else field + ': '}{fault.message} ({fault.reason})")
     if isinstance(fault, OSError):
         named = f" {fault.filename}" if fault.filename else ""

@@ -91,7 +91,7 @@ def test_text_from_a_file_and_from_an_editor(cli: Cli, tmp_path: Path, monkeypat
 
 
 def test_a_tag_is_not_empty(cli: Cli) -> None:
-    cli("put", "x", "--tag", "").failed("A tag is not empty")
+    cli("put", "x", "--tag", "").failed("A tag must not be empty")
     put(cli, "x")
     cli("list", "--tag", " ").failed("--tag is empty")
 

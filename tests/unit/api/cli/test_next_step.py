@@ -36,6 +36,12 @@ def test_a_file_that_cannot_be_read_names_the_next_step(cli: Cli, tmp_path: Path
     cli("put", "--file", str(tmp_path)).failed("is a folder", f"reverie import {tmp_path}")
 
 
+def test_a_name_is_said_once_and_the_nearest_is_named(cli: Cli) -> None:
+    cli("put", "x")
+    assert cli("policy", "set", "nightly=maybe").failed("is one of on, off").err.count("nightly") == 1
+    cli("connect", "claudecode").failed("There is no agent claudecode. Did you mean claude-code")
+
+
 def test_a_list_that_goes_on_says_so_at_its_head(cli: Cli) -> None:
     for number in range(3):
         cli("put", f"note {number}")
