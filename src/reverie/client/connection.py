@@ -266,3 +266,15 @@ def _reason(fault: Exception) -> str:
         "RemoteProtocolError": "the connection was closed",
     }
     return known.get(name, name if not isinstance(fault, _Gateway) else str(fault))
+
+
+class RemoteUseCase:
+    """One use case of a host, over one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._http = connection
+
+
+def entry_path(ref: str, entry_id: str) -> str:
+    """The path of an entry."""
+    return f"/memory/{segment(ref)}/entries/{segment(entry_id)}"

@@ -8,9 +8,8 @@ from typing import Any
 import orjson
 
 from reverie.client import documents as doc
-from reverie.client.connection import segment
+from reverie.client.connection import RemoteUseCase, entry_path, segment
 from reverie.client.errors import error_of
-from reverie.client.part import RemoteUseCase, entry_path
 from reverie.client.sse import messages
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport, Estimate, Nothing, Selector

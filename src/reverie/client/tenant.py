@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from reverie.client import documents as doc
-from reverie.client.connection import segment
+from reverie.client.connection import RemoteUseCase, segment
 from reverie.client.memory import RemoteReader
-from reverie.client.part import RemoteUseCase
 from reverie.client.sse import lines
 from reverie.core.actor import Actor
 from reverie.core.event import Event

@@ -67,6 +67,51 @@ STATUS: Mapping[type[ReverieError], int] = {
 """The status of a refusal, for pages and for doors without a table of their own, by the first class that fits."""
 
 
+CODES: Mapping[str, int] = {
+    "validation_error": 400,
+    "unsupported_ref_namespace": 400,
+    "unauthenticated": 401,
+    "key_expired": 401,
+    "key_revoked": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "version_conflict": 409,
+    "id_taken": 409,
+    "idempotency_key_reused": 409,
+    "busy": 409,
+    "held": 409,
+    "too_large": 413,
+    "unsupported_media_type": 415,
+    "unprocessable": 422,
+    "token_budget_exceeded": 422,
+    "dream_gate_failed": 422,
+    "spend_limit_exceeded": 422,
+    "schedule_horizon_exceeded": 422,
+    "rate_limited": 429,
+    "quota_exceeded": 429,
+    "internal_error": 500,
+    "store_corrupt": 500,
+    "compaction_redaction_failed": 500,
+    "read_only": 503,
+    "distiller_failed": 503,
+    "store_error": 503,
+    "store_busy": 503,
+    "store_unavailable": 503,
+    "host_unreachable": 503,
+    "storage_full": 507,
+}
+"""Status of the core's errors by code, for REST and OpenWOP. A stale If-Match is 409, as everywhere in the namespace
+that both live in; 412 is not used."""
+
+
+def status_in(table: Mapping[str, int], error: ReverieError) -> int:
+    """The status of an error in a table of codes. A code that is not in it answers as its class does."""
+    for code in (error.reason, *(getattr(kind, "code", "") for kind in type(error).__mro__)):
+        if code in table:
+            return table[code]
+    return 500
+
+
 def status_of(error: ReverieError) -> int:
     """The status of a refusal."""
     return next(status for kind, status in STATUS.items() if isinstance(error, kind))

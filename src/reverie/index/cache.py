@@ -25,7 +25,7 @@ from reverie.index.files import SMALLEST, Files, Saved
 from reverie.index.parts import LARGEST, Parts
 from reverie.index.postings import Question
 from reverie.index.segment import Damaged, Row, build
-from reverie.index.topk import ScoredPassage as Passage
+from reverie.index.segment import ScoredPassage as Passage
 from reverie.index.vectors import Meaning
 
 if TYPE_CHECKING:

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from reverie.core.lazy import np
 from reverie.index.codes import FEWEST, coded
 from reverie.index.postings import K1, RECORD, RECORD_BYTES, B
-from reverie.index.topk import ScoredPassage
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,6 +46,17 @@ def space(model: str, length: int) -> str:
     embedder, _, analysis = model.rpartition("+")
     name = embedder if analysis.isdigit() and embedder else model
     return f"{length}-{hashlib.blake2b(name.encode(), digest_size=6).hexdigest()}"
+
+
+class ScoredPassage(NamedTuple):
+    """A passage and how well it matches. Position and number tell it apart."""
+
+    position: int
+    number: int
+    score: float
+    cover: float = 0.0
+    span: tuple[int, int] | None = None
+    """The characters that it is; None: the whole content."""
 
 
 class Damaged(Exception):

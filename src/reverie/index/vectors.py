@@ -17,8 +17,7 @@ from reverie.core.lazy import np
 from reverie.core.query import Vector
 from reverie.index.codes import EncodedQuery, nearest
 from reverie.index.parts import Part
-from reverie.index.segment import Damaged, Segment, Vectors, picked, space, weights
-from reverie.index.topk import ScoredPassage
+from reverie.index.segment import Damaged, ScoredPassage, Segment, Vectors, picked, space, weights
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from reverie.core.lazy import np
 from reverie.index.parts import Part
 from reverie.index.postings import K1, B, Question
-from reverie.index.segment import Ints, Segment, picked
-from reverie.index.topk import ScoredPassage
+from reverie.index.segment import Ints, ScoredPassage, Segment, picked
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -130,3 +130,17 @@ def safe_boundary(items: Sequence[Any]) -> int:
     is answered after it, and it does not end in a reasoning item. 0 when there is none."""
     found = boundaries(items)
     return found[-1] if found else 0
+
+
+def adjusted_cut(items: Sequence[Item], cut: int) -> int:
+    """`cut`, moved back so that no output is sent without its call, nor a call without its reasoning."""
+    spans = pair(items).spans
+    moved = True
+    while moved and cut > 0:
+        moved = False
+        for first, last in spans:
+            if first < cut <= last:
+                cut, moved = first, True
+        while moved and cut > 0 and items[cut - 1].type == "reasoning":
+            cut -= 1
+    return cut

@@ -12,8 +12,7 @@ from reverie.window.dialect import Dialect, PassVerdict, Read
 from reverie.window.errors import WindowRefusal, classify_error, refuses_trigger
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json, developer_note, input_items, output_items, payload_hash, payloads
-from reverie.window.pairing import boundaries, pair
-from reverie.window.prune import adjusted_cut
+from reverie.window.pairing import adjusted_cut, boundaries, pair
 from reverie.window.replacement import is_ignored_trigger, replacement_items, retained_messages, validate_replacement
 from reverie.window.streaming import Streaming
 from reverie.window.strip import has_references, strip_for_compact, without_message_ids

@@ -21,8 +21,8 @@ from reverie.window.continuation import ExpectedItem
 from reverie.window.dialect import Dialect
 from reverie.window.items import Item, Json
 from reverie.window.messages import Messages
+from reverie.window.pairing import adjusted_cut
 from reverie.window.policy import Base, NegativeCache, WindowPolicy
-from reverie.window.prune import adjusted_cut
 from reverie.window.responses import Responses
 from reverie.window.strip import strip_for_compact, without_message_ids
 from reverie.window.turn import Pending, Reset

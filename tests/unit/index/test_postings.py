@@ -14,7 +14,7 @@ from reverie.core.query import QueryWord
 from reverie.index import words as scoring
 from reverie.index.parts import Parts
 from reverie.index.postings import Question, ask, hashed, pack
-from reverie.index.topk import ScoredPassage
+from reverie.index.segment import ScoredPassage
 from reverie.search.passages import mark
 
 KEY = b"k" * 32

@@ -4,50 +4,20 @@ from __future__ import annotations
 
 from reverie.api.rest.outward import Problem
 from reverie.core.errors import ReverieError
+from reverie.http.problems import CODES, status_in
 from reverie.http.routes import DocumentedAnswer
 
 STATUS = {
-    "validation_error": 400,
-    "unsupported_ref_namespace": 400,
-    "unauthenticated": 401,
-    "key_expired": 401,
-    "key_revoked": 401,
-    "forbidden": 403,
-    "not_found": 404,
-    "version_conflict": 409,
-    "id_taken": 409,
+    **CODES,
     "already_readable": 409,
     "distilled": 409,
-    "idempotency_key_reused": 409,
-    "busy": 409,
-    "held": 409,
     "not_undoable": 409,
-    "too_large": 413,
-    "unsupported_media_type": 415,
-    "unprocessable": 422,
     "no_tokenizer": 422,
     "no_embedder": 422,
     "no_cipher": 422,
-    "token_budget_exceeded": 422,
-    "dream_gate_failed": 422,
-    "spend_limit_exceeded": 422,
-    "schedule_horizon_exceeded": 422,
-    "rate_limited": 429,
-    "quota_exceeded": 429,
-    "internal_error": 500,
-    "store_corrupt": 500,
-    "compaction_redaction_failed": 500,
     "missing_extra": 501,
-    "read_only": 503,
     "embedder_failed": 503,
-    "distiller_failed": 503,
-    "store_error": 503,
-    "store_busy": 503,
-    "store_unavailable": 503,
-    "host_unreachable": 503,
-    "storage_full": 507,
 }
-"""A stale If-Match is 409, as everywhere in the namespace this API lives in; 412 is not used."""
 
 MEANING = {
     400: "The request is not valid: `details.pointer` names the field.",
@@ -70,11 +40,8 @@ _WRITES = (409, 507)
 
 
 def status_of(error: ReverieError) -> int:
-    """By code; a code not in the table answers as its class does."""
-    for code in (error.reason, *(getattr(kind, "code", "") for kind in type(error).__mro__)):
-        if code in STATUS:
-            return STATUS[code]
-    return 500
+    """The status of an error, by its code."""
+    return status_in(STATUS, error)
 
 
 def documented(*, body: bool, writes: bool) -> dict[int, DocumentedAnswer]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reverie.core.errors import ReverieError
+from reverie.http.problems import status_in
 
 STATUS = {
     "validation_error": 400,
@@ -48,11 +49,8 @@ _FINAL = frozenset({"storage_full", "store_corrupt"})
 
 
 def status_of(error: ReverieError) -> int:
-    """By code; a code that is not in the table answers as its class does."""
-    for code in (error.reason, *(getattr(kind, "code", "") for kind in type(error).__mro__)):
-        if code in STATUS:
-            return STATUS[code]
-    return 500
+    """The status of an error, by its code."""
+    return status_in(STATUS, error)
 
 
 def error_type(status: int, code: str) -> str:

@@ -27,8 +27,7 @@ from reverie.protocols.openwop.capabilities import MAX_RUN_IDS
 from reverie.protocols.openwop.dispatch import agent_of
 from reverie.protocols.openwop.forks import Forks
 from reverie.protocols.openwop.http import described
-from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, PREFIX, api
-from reverie.protocols.openwop.http.once import once
+from reverie.protocols.openwop.http.call import EVENT_LOG_VERSION, PREFIX, api, once
 from reverie.protocols.openwop.http.run_events import (
     EventsRequest,
     batch,

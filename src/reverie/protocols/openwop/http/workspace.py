@@ -15,8 +15,7 @@ from reverie.http.reply import Reply
 from reverie.http.routes import DocumentedAnswer, Header, Query, Segment
 from reverie.http.threads import Lane
 from reverie.protocols.openwop.http import described
-from reverie.protocols.openwop.http.call import api
-from reverie.protocols.openwop.http.once import once
+from reverie.protocols.openwop.http.call import api, once
 from reverie.protocols.openwop.http.wire import Closed
 from reverie.protocols.openwop.workspace import StoredFile, Workspace
 
