@@ -40,7 +40,7 @@ def test_an_old_file_opens_whole(path: Path, tmp_path: Path) -> None:
     host.close()
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in GOLDEN if int(path.stem[1:]) <= 12], ids=lambda path: path.stem)
 def test_vectors_of_an_older_table_are_made_again(path: Path, tmp_path: Path) -> None:
     """Until then the entries are found by words, and the answer says so."""
     copy = tmp_path / path.name
@@ -48,9 +48,9 @@ def test_vectors_of_an_older_table_are_made_again(path: Path, tmp_path: Path) ->
     host = open_host(copy, HandClock(START + 60_000))
     before = host.search.search(ADA, "team/notes", "blue kettle")
     assert before.degraded == ("vectors_missing",)
-    assert host.embeddings.missing(ADA) > 0
+    assert not host.embeddings.complete(ADA)
     host.embeddings.fill(ADA)
-    assert host.embeddings.missing(ADA) == 0
+    assert host.embeddings.complete(ADA)
     after = host.search.search(ADA, "team/notes", "blue kettle")
     assert after.degraded == ()
     assert after.hits[0].entry.id == before.hits[0].entry.id

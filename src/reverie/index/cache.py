@@ -69,8 +69,9 @@ class IndexedTx(Protocol):
     def index_rows(self, *, after: int, since: int) -> Iterable[Row]:
         """Rows of the memory beyond a position, and those up to it that were indexed again after a log position."""
 
-    def index_gone(self, *, since: int) -> Iterable[int]:
-        """Positions of the memory's entries that left readable memory after a log position."""
+    def index_gone(self, *, since: int, held: Callable[[], Positions]) -> Iterable[int]:
+        """Positions of entries that left the indexed part of the memory after a log position. `held`: all that the
+        index has."""
 
     def index_scrubbed(self, *, since: int) -> Sequence[int]:
         """Positions whose text was destroyed after a log position, for stores with files on several machines."""
@@ -310,12 +311,13 @@ class IndexCache:
             parts = saved.parts if saved is not None and _same_log(tx, saved) else None
         return parts if parts is not None and parts.seq <= tx.head().seq else Parts()
 
-    def note(self, memory: Memory, key: bytes) -> str | None:
-        """Before entries of a memory are destroyed: see `Files.note`. The name of its files, if it has some."""
+    def note(self, memory: Memory, key: bytes) -> list[str]:
+        """Before entries of a memory are destroyed: see `Files.note`. The names of its files, if it has some: those of
+        readable memory, and those of cold storage."""
         if self._files is None:
-            return None
-        name = self._files.name(memory, key)
-        return name if self._files.note(name) else None
+            return []
+        names = [self._files.name(one, key) for one in (memory, cold_memory(memory))]
+        return [name for name in names if self._files.note(name)]
 
     def unnote(self, name: str) -> None:
         """Nothing was destroyed."""
@@ -339,6 +341,11 @@ class IndexCache:
             while (total > self._max_bytes and len(self._held) > 1) or len(self._held) > _MOST_HELD:
                 memory, _ = self._held.popitem(last=False)
                 total -= held[memory]
+
+
+def cold_memory(memory: Memory) -> Memory:
+    """The name under which the cold storage of a memory has an index. No ref has a null character."""
+    return memory[0], f"{memory[1]}\0cold"
 
 
 class PrivateIndexes(IndexCache):
@@ -378,7 +385,7 @@ def _advanced(parts: Parts, tx: IndexedTx, files: Files | None, name: str) -> Pa
     """Parts with what came and left up to the transaction's log position."""
     since, after = parts.seq, parts.last
     if since:
-        parts = parts.without(tx.index_gone(since=since))
+        parts = parts.without(tx.index_gone(since=since, held=parts.positions))
     rows = iter(tx.index_rows(after=after, since=since))
     while chunk := list(islice(rows, LARGEST)):
         if files is not None and len(chunk) >= SMALLEST:

@@ -80,6 +80,14 @@ class Parts:
         """Passages in use."""
         return sum(part.live for part in self.parts)
 
+    def positions(self) -> list[int]:
+        """The entries of passages in use, each once."""
+        found: set[int] = set()
+        for part in self.parts:
+            part.segment.check("positions")
+            found.update(np.delete(part.segment.positions, part.dead).tolist())
+        return sorted(found)
+
     @property
     def unsaved(self) -> int:
         """Passages that no file has."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import Entry, EntryState, Scope
+from reverie.core.entry import READABLE, Entry, EntryState, Scope
 from reverie.core.errors import ReadOnly
 from reverie.core.event import NewEvent
+from reverie.core.query import Filter
 from reverie.memory.indexing import Indexed, indexed, model_of
 from reverie.memory.insertion import session_mark
 from reverie.services import Services
 from reverie.store.contract import WriteTx
 
 _BATCH = 200
+_INDEXED = Filter(states=READABLE | {EntryState.DREAMT}, gone=True, archived=None, expired=None)
 
 
 class Embeddings:
@@ -24,14 +26,13 @@ class Embeddings:
         self._held = held
         """Whether a tenant's vectors are held back, for tests of an embedder that is down."""
 
-    def missing(self, actor: Actor) -> int:
-        """Count the readable entries without a vector of the configured embedder."""
+    def complete(self, actor: Actor) -> bool:
+        """Whether every readable entry and source of a dream has a vector of the configured embedder."""
         actor.require(Right.READ)
         embedder = self._parts.embedder
         if embedder is None:
-            return 0
-        readable, indexed = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.index_state(model_of(embedder)))
-        return readable - indexed
+            return True
+        return not self._parts.store.read(Scope(actor.tenant), lambda tx: tx.unembedded(model_of(embedder), limit=1))
 
     def fill(self, actor: Actor) -> int:
         """Make every missing vector, a batch at a time; returns how many. Safe to stop and start again."""
@@ -61,7 +62,7 @@ class Embeddings:
         def body(tx: WriteTx) -> int:
             same = []
             for row in rows:
-                current = tx.get(row[0].id)
+                current = tx.get(row[0].id, where=_INDEXED)
                 if current is not None and current.version == row[0].version:
                     same.append(row)
             if same:

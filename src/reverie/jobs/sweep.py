@@ -104,10 +104,10 @@ class Sweeper:
         return bool(self._host.archives.outdated(self._host.system_actor(tenant)))
 
     def _unindexed(self, tenant: str, head: int) -> bool:
-        """Whether vectors are missing. Counting reads the whole index, so it is done only when the log has moved."""
+        """Whether vectors are missing. Looking reads the whole index, so it is done only when the log has moved."""
         if self._whole_at.get(tenant) == head:
             return False
-        if self._host.embeddings.missing(self._host.system_actor(tenant)) > 0:
+        if not self._host.embeddings.complete(self._host.system_actor(tenant)):
             return True
         self._whole_at[tenant] = head
         return False

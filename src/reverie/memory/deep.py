@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reverie.core.entry import Entry
+from reverie.core.entry import Entry, EntryState
 from reverie.core.query import Filter
 from reverie.memory.derivation import held_by, lines_by_source
 from reverie.memory.indexing import LINES
@@ -32,6 +32,17 @@ _BESIDE = 2
 """Lines on each side of a hit that a prompt may get with it."""
 _WORD = re.compile(r"\w+")
 _SPEAKER = re.compile(r"([^:;.!?]{1,60}): ")
+
+
+def cold_filter(where: Filter) -> Filter:
+    """The same filter for the sources of dreams."""
+    return replace(
+        where,
+        states=frozenset({EntryState.DREAMT}),
+        gone=True,
+        archived=False,
+        without_kinds=(*where.without_kinds, *LINES),  # an earlier dream says nothing that its sources do not
+    )
 
 
 def needed(hot: Sequence[Hit]) -> bool:

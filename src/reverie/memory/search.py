@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,8 +14,7 @@ from reverie.core.entry import Entry, Scope, named, speaker, valid_ref
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Brief, Filter, HybridMatch, QueryWord, Vector
 from reverie.core.subject import labelled
-from reverie.memory.cold import ColdIndexes, cold_filter
-from reverie.memory.deep import beside, held, merged, needed
+from reverie.memory.deep import beside, cold_filter, held, merged, needed
 from reverie.memory.hits import Context, Hit, Mode, SearchResult, hits_of, traced, with_superseded
 from reverie.memory.indexing import model_of
 from reverie.memory.searches import RecordedSearches
@@ -40,7 +39,7 @@ from reverie.search.rank import (
 )
 from reverie.search.text import comparable
 from reverie.services import Services
-from reverie.store.contract import ReadTx
+from reverie.store.contract import ReadTx, SearchIndex
 
 T = TypeVar("T")
 Include = Literal["superseded"] | None
@@ -65,25 +64,6 @@ class _Candidates(Struct, frozen=True):
     """Positions found by words or meaning, and not only as neighbours."""
 
 
-class _Indexed(Protocol):
-    """The searched index: a transaction for readable memory, or its cold storage."""
-
-    def find(
-        self,
-        terms: Sequence[str | QueryWord],
-        vector: Vector | None,
-        where: Filter,
-        *,
-        limit: int,
-        meaning: float = 1.0,
-        ahead: int = 0,
-    ) -> list[HybridMatch]:
-        """By words and by meaning."""
-
-    def known(self, terms: Sequence[str]) -> frozenset[str]:
-        """Words that occur."""
-
-
 class Search:
     """Finding. Reads one snapshot; changes nothing."""
 
@@ -92,7 +72,6 @@ class Search:
         self._parts = parts
         self._searches = searches
         self._weights = weights
-        self._cold = ColdIndexes(parts.embedder)
         self._by_word = getattr(parts.embedder, "by_word", False)
         self._words = WordVectors(parts.embedder.embed) if parts.embedder is not None and self._by_word else None
 
@@ -264,7 +243,7 @@ class Search:
         spread: bool,
     ) -> Sequence[Hit]:
         """Hits among the sources of dreams."""
-        index = self._cold.of(tx)
+        index = tx.cold_index()
         if not len(index):
             return ()
         where = cold_filter(where)
@@ -273,7 +252,7 @@ class Search:
     def _search(
         self,
         tx: ReadTx,
-        index: _Indexed,
+        index: SearchIndex,
         query: str,
         vector: Vector | None,
         degraded: Sequence[str],
@@ -313,7 +292,7 @@ class Search:
     def _candidates(
         self,
         tx: ReadTx,
-        index: _Indexed,
+        index: SearchIndex,
         query: str,
         vector: Vector | None,
         where: Filter,

@@ -48,7 +48,37 @@ class WouldWait(Exception):
     """A body that may not wait would have to: for another writer, or for work that is owed. Nothing was done."""
 
 
-class ReadTx(Protocol):
+class SearchIndex(Protocol):
+    """An index of one memory: of its readable entries, or of its cold storage."""
+
+    def find(
+        self,
+        terms: Sequence[str | QueryWord],
+        vector: Vector | None,
+        where: Filter,
+        *,
+        limit: int,
+        meaning: float = 1.0,
+        ahead: int = 0,
+    ) -> list[HybridMatch]:
+        """The best passages by BM25 and as many by cosine, each once, in as few questions to the store as it can.
+
+        `ahead`: of so many of the best that were said in conversations, the neighbours will be asked for (`around` with
+        two steps); a cosine of 1 promises `meaning` times as much as the best match of all words.
+        """
+
+    def known(self, terms: Sequence[str]) -> frozenset[str]:
+        """Those of `terms` that some entry has."""
+
+
+class ColdIndex(SearchIndex, Protocol):
+    """The index of the sources of dreams, under statistics of their own."""
+
+    def __len__(self) -> int:
+        """Number of passages."""
+
+
+class ReadTx(SearchIndex, Protocol):
     """One unchanging snapshot of one scope."""
 
     now: int
@@ -94,9 +124,6 @@ class ReadTx(Protocol):
         `files`: entries of kind `file`, which have a retention of their own, instead of all others.
         """
 
-    def dreamt(self, *, after: tuple[int, int], limit: int) -> list[Entry]:
-        """Sources of dreams of this memory, the first to leave first, beyond (gone_seq, position)."""
-
     def about(self, subject: str, *, erased: bool = False) -> list[Entry]:
         """Entries with text about the subject of this hash (`subject_hash`), readable or not, in order of insertion.
 
@@ -124,27 +151,11 @@ class ReadTx(Protocol):
     def match(self, terms: Sequence[str | QueryWord], where: Filter, *, limit: int) -> list[Match]:
         """The best passages by BM25 over any of `terms`, under the statistics of this memory alone."""
 
-    def known(self, terms: Sequence[str]) -> frozenset[str]:
-        """Those of `terms` that some readable entry of this memory has."""
-
     def nearest(self, vector: Vector, where: Filter, *, limit: int) -> list[Match]:
         """The best passages by cosine with vectors of the same model and length; exact up to 50,000 vectors."""
 
-    def find(
-        self,
-        terms: Sequence[str | QueryWord],
-        vector: Vector | None,
-        where: Filter,
-        *,
-        limit: int,
-        meaning: float = 1.0,
-        ahead: int = 0,
-    ) -> list[HybridMatch]:
-        """The best passages by BM25 and as many by cosine, each once, in as few questions to the store as it can.
-
-        `ahead`: of so many of the best that were said in conversations, the neighbours will be asked for (`around` with
-        two steps); a cosine of 1 promises `meaning` times as much as the best match of all words.
-        """
+    def cold_index(self) -> ColdIndex:
+        """The index of this memory's cold storage: the sources of dreams."""
 
     def around(self, positions: Sequence[int], *, steps: int = 1) -> Mapping[int, tuple[int | None, int | None]]:
         """For each position the position of the readable entry of its ref before it and after it.
@@ -181,7 +192,7 @@ class ReadTx(Protocol):
         """(readable entries, those with a vector of `model`)."""
 
     def unembedded(self, model: str, *, limit: int) -> list[Entry]:
-        """Readable entries that have no vector of `model`, oldest first."""
+        """Readable entries and sources of dreams that have no vector of `model`, oldest first."""
 
     def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002
         """Arrows from the entry (or to it), in the order they were made."""

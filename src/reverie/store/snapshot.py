@@ -7,7 +7,7 @@ are bound.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain
@@ -20,6 +20,7 @@ from reverie.core.subject import index_key, subject_hashes
 from reverie.index.cache import IndexCache, Positions, Promising
 from reverie.index.postings import ask, hashed
 from reverie.index.segment import Row as IndexRow
+from reverie.store.cold import ColdIndex
 from reverie.store.rows import (
     FEW_TYPES,
     FIRST,
@@ -181,10 +182,6 @@ class ReadVerbs(ABC):
         asked = (self._tenant, state.value, before, files, limit)
         return [to_entry(row) for row in self._rows("scan_cold", asked)]
 
-    def dreamt(self, *, after: tuple[int, int], limit: int) -> list[Entry]:
-        bound = {"tenant": self._tenant, "ref": self._ref, "seq": after[0], "n": after[1], "limit": limit}
-        return [to_entry(row) for row in self._rows("scan_dreamt", bound)]
-
     def refs(self, prefix: str = "") -> list[tuple[str, int]]:
         bound = (self._tenant, prefix, after_refs(prefix), self.now)
         return [(row[0], row[1]) for row in self._rows("refs", bound)]
@@ -238,6 +235,18 @@ class ReadVerbs(ABC):
         found = self._cache.known(self, (self._tenant, self._ref), [hashed(term, self._log_key) for term in terms])
         return frozenset(term for term, has in zip(terms, found, strict=True) if has)
 
+    def cold_index(self) -> ColdIndex:
+        return ColdIndex(self, self._cache, (self._tenant or 0, self._ref))
+
+    def cold_rows(self, *, since: int) -> Iterable[IndexRow]:
+        """For `ColdIndex`: the index rows that came to cold storage after a log position."""
+        rows: Any = self._rows("cold_rows", {"tenant": self._tenant, "ref": self._ref, "since": since})
+        return rows  # type: ignore[no-any-return]
+
+    def cold_positions(self) -> list[int]:
+        """For `ColdIndex`: all positions in cold storage that have an index row."""
+        return [row[0] for row in self._rows("cold_positions", {"tenant": self._tenant, "ref": self._ref})]
+
     def cosines(self, vector: Vector, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
         if self._tenant is None or not positions:
             return {}
@@ -251,8 +260,9 @@ class ReadVerbs(ABC):
     def tend(self) -> None:
         if self._tenant is not None:
             self._cache.tend(self, (self._tenant, self._ref))
+            self.cold_index().tend()
 
-    def index_gone(self, *, since: int) -> list[int]:
+    def index_gone(self, *, since: int, held: Callable[[], Positions]) -> list[int]:  # noqa: ARG002
         """For the index cache: see `IndexedTx`."""
         bound = {"tenant": self._tenant, "since": since, "ref": self._ref}
         return [row[0] for row in self._rows("index_gone", bound)]

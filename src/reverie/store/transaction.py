@@ -220,9 +220,12 @@ class WriteVerbs(ReadVerbs):
         for since in made.absences:
             self._do("add_absence", (self._tenant, before.position, since, seq))
         if made.returns:
-            self._set_recall(before, seq, None, None)  # found by nothing until it is indexed
+            self._set_recall(after, seq, None, None)  # words of old sources are missing until they are indexed
         if leaves:
             self._left = True
+        if leaves and after.state is EntryState.DREAMT:
+            self._cool_recall(before, seq)
+        elif leaves or (before.state is EntryState.DREAMT and moved and after.gone_seq is not None):
             self._drop_recall(before)
         bound = (
             after.state.value,
@@ -242,18 +245,22 @@ class WriteVerbs(ReadVerbs):
         self._read[after.ref, after.id] = after
         return after
 
+    def _cool_recall(self, entry: Entry, seq: int) -> None:
+        self._do("cool_recall", (seq, self._tenant, entry.ref, entry.position))
+
     def _drop_recall(self, entry: Entry) -> None:
         self._do("drop_recall", (self._tenant, entry.ref, entry.position))
 
     def _set_recall(self, entry: Entry, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
         """Set terms and vector; None leaves the value as it was."""
         words = None if terms is None else pack(terms, self._log_key)
-        self._do("set_recall", (self._tenant, entry.ref, entry.position, seq, True, words, *self._model(vector)))
+        place = (self._tenant, entry.ref, entry.position, seq, entry.gone_seq is not None)
+        self._do("set_recall", (*place, words, *self._model(vector)))
 
     def index(self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
         self._logged(seq)
         entry = self._stored(entry_id)
-        if entry.gone_seq is not None:
+        if not _searchable(entry):
             raise NotFound("This entry is not readable, so it is not indexed.")
         self._set_recall(entry, seq, terms, vector)
 
@@ -282,7 +289,7 @@ class WriteVerbs(ReadVerbs):
             self._do("add_about", (self._tenant, key, before.position))
         self._drop_recall(before)
         self._scrubbed.append((before.ref, before.position))
-        if before.gone_seq is None:
+        if _searchable(before):
             self._set_recall(before, seq, terms, vector)
         self._read.pop((before.ref, entry.id), None)
         self._text_destroyed()
@@ -419,3 +426,8 @@ class WriteVerbs(ReadVerbs):
     def wake(self, at: int | None, *, exactly: bool = False) -> None:
         if exactly or at is not None:
             self._do("wake_exactly" if exactly else "wake", {"at": at, "tenant": self._tenant})
+
+
+def _searchable(entry: Entry) -> bool:
+    """Whether an entry has a place in an index: that of readable memory, or that of cold storage."""
+    return entry.gone_seq is None or entry.state is EntryState.DREAMT

@@ -53,13 +53,13 @@ TABLES = (
     ENTRY,
     _table("absence", "n gone_seq", "back_seq", "n gone_seq back_seq"),
     _table("link", "n", "note", "ref from_id type to_id note n"),
-    _table("recall", "n", "seq", "n ref seq again words model vector"),
+    _table("recall", "n", "seq", "n ref seq again cold words model vector"),
     _table("document", "space key version", "seq", "space key version body meta updated_at seq"),
     _table("answer", "key", "until", "key digest answer until"),
     _table("searches", "ref", "at", "ref body at"),
 )
 """Every table that is copied. Tags and subjects come with their entries, leases end by themselves."""
-BOOLEANS = frozenset({"pinned", "archived", "held", "again"})
+BOOLEANS = frozenset({"pinned", "archived", "held", "again", "cold"})
 
 
 class TenantRow(Struct, frozen=True):

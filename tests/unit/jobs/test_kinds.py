@@ -113,7 +113,7 @@ def test_each_kind_of_job_does_its_work(
     wait_for(lambda: not host.jobs.all(ada))
     assert len(host.lineage.reports(ada)) == 1
     assert len(host.reader.page(ada, "twice").items) == 1
-    assert host.embeddings.missing(ada) == 0
+    assert host.embeddings.complete(ada)
     assert len(host.reader.events(ada, types=("memory.expired",))) == 1
     assert [entry.content for entry in host.reader.page(ada, "brief").items] == ["the word is [REDACTED:door]"]
     assert host.audit.verify(ada).ok

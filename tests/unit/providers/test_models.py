@@ -93,12 +93,12 @@ def test_another_embedder_takes_over_by_a_job(tmp_path: Path, monkeypatch: pytes
         assert host.parts.embedder.name.startswith("minilm-int8-384/")
         before = notes.search("where is the couch?")
         assert "vectors_missing" in before.degraded
-        assert host.embeddings.missing(memory.actor) == 3
+        assert not host.embeddings.complete(memory.actor)
         swept = Sweeper(host, "test").reindex("default")  # the job that a worker runs
         assert swept is not None
         assert swept.indexed == 3
-        assert host.embeddings.missing(memory.actor) == 0
+        assert host.embeddings.complete(memory.actor)
         after = notes.search("where is the couch?")
         assert (after.degraded, after[0].text) == ((), NOTES[1])
         notes.put("The dentist is in Elm Street.")
-        assert host.embeddings.missing(memory.actor) == 0
+        assert host.embeddings.complete(memory.actor)

@@ -25,6 +25,7 @@ CAPABILITIES = (
     "documents",
     "words",
     "vectors",
+    "cold",
     "log",
     "control",
     "isolation",

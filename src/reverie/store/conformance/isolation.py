@@ -60,7 +60,8 @@ def _everything(tx: ReadTx) -> list[object]:
         tx.documents("files"),
         tx.recall_answer("k"),
         tx.cold(EntryState.DELETED, before=tx.now, limit=100),
-        tx.dreamt(after=(0, 0), limit=100),
+        tx.cold_index().find(["kettle"], _V, Filter(states=frozenset(EntryState), gone=True), limit=100),
+        tx.cold_index().known(["kettle"]),
     ]
 
 

@@ -163,31 +163,6 @@ def cold_entries_are_bounded_and_ordered(lab: Lab) -> None:
     assert [entry.id for entry in files] == ["f"]
 
 
-def sources_of_dreams_page_in_the_order_they_left(lab: Lab) -> None:
-    """`dreamt` gives the sources of dreams of one memory; `at` and `briefs` give them only to a filter that asks."""
-    entries = {entry.id: entry for entry in lab.put_many([make_entry(id=f"{n}") for n in range(5)])}
-    lab.put_many([make_entry(id="other", ref="elsewhere")], ref="elsewhere")
-    for entry_id in ("3", "0", "4"):
-        lab.change(entry_id, state=EntryState.DREAMT)
-    lab.change("1", state=EntryState.DELETED)
-
-    def dreamt(after: tuple[int, int] = (0, 0), limit: int = 10) -> list[Entry]:
-        return lab.read(lambda tx: tx.dreamt(after=after, limit=limit))
-
-    assert [entry.id for entry in dreamt()] == ["3", "0", "4"]
-    first = dreamt(limit=1)[0]
-    assert [entry.id for entry in dreamt((first.gone_seq or 0, first.position))] == ["0", "4"]
-    assert lab.read(lambda tx: tx.dreamt(after=(0, 0), limit=10), ref="elsewhere") == []
-    positions = [entry.position for entry in entries.values()]
-    behind = Filter(states=frozenset({EntryState.DREAMT}), gone=True)
-    for where, expected in ((Filter(), {"2"}), (behind, {"0", "3", "4"})):
-        assert {entry.id for entry in lab.read(lambda tx, w=where: tx.at(positions, w)).values()} == expected  # type: ignore[misc]
-        assert {brief.id for brief in lab.read(lambda tx, w=where: tx.briefs(positions, w)).values()} == expected  # type: ignore[misc]
-    lab.change("0", state=EntryState.ACTIVE)
-    lab.purge("4")
-    assert [entry.id for entry in dreamt()] == ["3"]
-
-
 def logs_and_documents_page_too(lab: Lab) -> None:
     """Events by position, documents by key."""
 

@@ -103,6 +103,9 @@ def _send(connection: Connection, sql: bytes, rows: Sequence[Row]) -> None:
         bound = (columns[0][0], array(sorted(set(columns[1]))), array(columns[2]))
         connection.execute(SQL["drop_recall_many"], bound)
         return
+    if sql == SQL["cool_recall"]:
+        connection.execute(SQL["cool_recall_many"], (*map(array, (columns[0], columns[2], columns[3])), columns[1][0]))
+        return
     same = tuple([column.count(column[0]) == len(column) for column in columns])
     alike = [column[0] for column, one in zip(columns, same, strict=True) if one]
     connection.execute(_many(sql, same), [*alike, *(array(c) for c, one in zip(columns, same, strict=True) if not one)])

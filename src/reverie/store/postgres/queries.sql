@@ -208,13 +208,6 @@ AND state <> 'draft' AND (expires_at IS NULL OR expires_at > %s) GROUP BY ref OR
 SELECT id FROM reverie.entry WHERE tenant = %s AND ref = %s AND id >= %s AND id < %s
 AND long_id IS NULL AND state NOT IN ('draft', 'erased') ORDER BY id LIMIT %s
 
--- name: scan_dreamt
--- The sources of dreams of a memory beyond a place, the first to leave first.
-SELECT {columns} FROM reverie.entry AS e
-WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.state = 'dreamt' AND e.gone_seq IS NOT NULL
-AND e.gone_seq >= %(seq)s AND (e.gone_seq, e.n) > (%(seq)s, %(n)s)
-ORDER BY e.gone_seq, e.n LIMIT %(limit)s
-
 -- name: pick
 -- Entries at the given positions that match. `ref || ''` and `gone_seq + 0` keep the planner from the indexes of these:
 -- without statistics, right after a load, it would read the whole memory by them.
@@ -290,17 +283,28 @@ WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || 
 
 -- name: index_rows
 -- Index rows of a memory: rows beyond a position, and those up to it that were indexed again after a log position.
-SELECT n, words, vector, model FROM reverie.recall WHERE tenant = %(tenant)s AND ref = %(ref)s AND n > %(after)s
+SELECT n, words, vector, model FROM reverie.recall
+WHERE tenant = %(tenant)s AND ref = %(ref)s AND n > %(after)s AND NOT cold
 UNION ALL
 SELECT n, words, vector, model FROM reverie.recall
-WHERE tenant = %(tenant)s AND ref = %(ref)s AND again AND seq > %(since)s AND n <= %(after)s
+WHERE tenant = %(tenant)s AND ref = %(ref)s AND again AND seq > %(since)s AND n <= %(after)s AND NOT cold
 
 -- name: index_fresh
 -- The same, as many as are fetched with a snapshot.
-(SELECT n, words, vector, model FROM reverie.recall WHERE tenant = %(tenant)s AND ref = %(ref)s AND n > %(after)s LIMIT 2000)
+(SELECT n, words, vector, model FROM reverie.recall
+WHERE tenant = %(tenant)s AND ref = %(ref)s AND n > %(after)s AND NOT cold LIMIT 2000)
 UNION ALL
 (SELECT n, words, vector, model FROM reverie.recall
-WHERE tenant = %(tenant)s AND ref = %(ref)s AND again AND seq > %(since)s AND n <= %(after)s LIMIT 2000)
+WHERE tenant = %(tenant)s AND ref = %(ref)s AND again AND seq > %(since)s AND n <= %(after)s AND NOT cold LIMIT 2000)
+
+-- name: cold_rows
+-- Index rows of the sources of dreams that came to cold storage, or were indexed again there, after a log position.
+SELECT n, words, vector, model FROM reverie.recall
+WHERE tenant = %(tenant)s AND ref = %(ref)s AND cold AND seq > %(since)s
+
+-- name: cold_positions
+-- All sources of dreams of a memory that have an index row.
+SELECT n FROM reverie.recall WHERE tenant = %(tenant)s AND ref = %(ref)s AND cold
 
 -- name: index_gone
 -- Entries of a memory that left it after a log position.
@@ -319,10 +323,11 @@ WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND e
 AND e.state <> 'draft' AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
 
 -- name: unembedded
--- Readable entries without a vector of a model.
+-- Readable entries and sources of dreams without a vector of a model.
 SELECT {columns} FROM reverie.entry AS e
-WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND e.gone_seq IS NULL
-AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
+WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s)
+AND (e.gone_seq IS NULL OR e.state = 'dreamt')
+AND e.state <> 'draft' AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
 AND NOT EXISTS (SELECT 1 FROM reverie.recall AS r
   WHERE r.tenant = e.tenant AND r.ref = e.ref AND r.n = e.n AND r.model = %(model)s)
 ORDER BY e.n LIMIT %(limit)s
@@ -345,10 +350,20 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 
 -- name: set_recall
 -- Index an entry again; words or vector that are not given stay.
-INSERT INTO reverie.recall AS r (tenant, ref, n, seq, again, words, model, vector)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
-ON CONFLICT (tenant, ref, n) DO UPDATE SET seq = excluded.seq, again = true, words = coalesce(excluded.words, r.words),
+INSERT INTO reverie.recall AS r (tenant, ref, n, seq, again, cold, words, model, vector)
+VALUES (%s, %s, %s, %s, true, %s, %s, %s, %s)
+ON CONFLICT (tenant, ref, n) DO UPDATE SET seq = excluded.seq, again = true, cold = excluded.cold, words = coalesce(excluded.words, r.words),
 model = coalesce(excluded.model, r.model), vector = coalesce(excluded.vector, r.vector)
+
+-- name: cool_recall
+-- An entry became the source of a dream.
+UPDATE reverie.recall SET cold = true, seq = %s WHERE tenant = %s AND ref = %s AND n = %s
+
+-- name: cool_recall_many
+-- The same for several entries.
+UPDATE reverie.recall AS r SET cold = true, seq = one.seq
+FROM unnest(%s::bigint[], %s::text[], %s::bigint[]) AS one (seq, ref, n)
+WHERE r.tenant = %s AND r.ref = one.ref AND r.n = one.n
 
 -- name: drop_recall
 -- Take an entry out of the index.

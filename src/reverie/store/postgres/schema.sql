@@ -109,7 +109,6 @@ CREATE UNIQUE INDEX entry_id ON reverie.entry (tenant, ref, id);
 CREATE INDEX entry_live ON reverie.entry (tenant, ref, created_at, n) WHERE gone_seq IS NULL;
 CREATE INDEX entry_gone ON reverie.entry (tenant, gone_seq) WHERE gone_seq IS NOT NULL;
 CREATE INDEX entry_cold ON reverie.entry (tenant, state, gone_at) WHERE gone_seq IS NOT NULL AND state IN ('deleted', 'dreamt');
-CREATE INDEX entry_dreamt ON reverie.entry (tenant, ref, gone_seq) WHERE gone_seq IS NOT NULL AND state = 'dreamt';
 CREATE INDEX entry_subject ON reverie.entry (tenant, subject, n) WHERE subject IS NOT NULL;
 CREATE INDEX entry_expiry ON reverie.entry (tenant, expires_at) WHERE expires_at IS NOT NULL AND state <> 'erased';
 CREATE INDEX entry_scrub ON reverie.entry (tenant, ref, scrub_seq) WHERE scrub_seq IS NOT NULL;
@@ -202,9 +201,11 @@ CREATE TABLE reverie.recall (
   intact bytea GENERATED ALWAYS AS (
     substr(sha256(coalesce(words, '') || '\x1f'::bytea || coalesce(vector, '')), 1, 8)
   ) STORED,
+  cold boolean NOT NULL DEFAULT false,
   PRIMARY KEY (tenant, ref, n)
 );
 CREATE INDEX recall_again ON reverie.recall (tenant, ref, seq) WHERE again;
+CREATE INDEX recall_cold ON reverie.recall (tenant, ref, seq) WHERE cold;
 -- vectors do not shrink: trying costs time
 ALTER TABLE reverie.recall ALTER COLUMN vector SET STORAGE EXTERNAL, ALTER COLUMN words SET STORAGE EXTERNAL;
 

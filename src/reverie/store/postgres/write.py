@@ -114,6 +114,9 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
         self._changed.add(after.position)
         self._add("change", bound)
 
+    def _cool_recall(self, entry: Entry, seq: int) -> None:
+        self._add("cool_recall", (seq, self._tenant, entry.ref, entry.position))
+
     def _drop_recall(self, entry: Entry) -> None:
         self._add("drop_recall", (self._tenant, entry.ref, entry.position))
 

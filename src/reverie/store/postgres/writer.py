@@ -238,9 +238,7 @@ class Writer:
                 self._run_body(batch, job)
             if batch.kept:
                 held = batch.held
-                noted = {
-                    ref: name for ref in batch.scrubbed if (name := self._indexes.note((held.n, ref), held.log_key))
-                }
+                noted = {ref: self._indexes.note((held.n, ref), held.log_key) for ref in batch.scrubbed}
                 try:
                     ended = batch.commit()
                 except BaseException as fault:
@@ -252,8 +250,9 @@ class Writer:
                 if ended != "COMMIT":  # the transaction had failed, and a body hid it
                     raise StoreError("The database undid the transaction.")
                 # of a commit that is in doubt the notes stay, and the files are made again
-                for ref, name in noted.items():
-                    self._indexes.scrub(name, batch.scrubbed[ref], held.head.seq)
+                for ref, names in noted.items():
+                    for name in names:
+                        self._indexes.scrub(name, batch.scrubbed[ref], held.head.seq)
                 if batch.destroyed:
                     self._destroyed()
         finally:

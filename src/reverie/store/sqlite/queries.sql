@@ -191,13 +191,6 @@ AND (expires_at IS NULL OR expires_at > ?) GROUP BY ref ORDER BY ref
 SELECT id FROM entry INDEXED BY entry_id WHERE tenant = ? AND ref = ? AND id >= ? AND id < ?
 AND state NOT IN ('draft', 'erased') ORDER BY id LIMIT ?
 
--- name: scan_dreamt
--- The sources of dreams of a memory beyond a place, the first to leave first.
-SELECT {columns} FROM entry AS e INDEXED BY entry_dreamt
-WHERE e.tenant = :tenant AND e.ref = :ref AND e.state = 'dreamt' AND e.gone_seq IS NOT NULL
-AND (e.gone_seq, e.n) > (:seq, :n)
-ORDER BY e.gone_seq, e.n LIMIT :limit
-
 -- name: pick
 -- Entries at the given positions that match.
 SELECT {columns} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
@@ -294,14 +287,23 @@ SELECT r.n, r.words, r.vector, (SELECT name FROM model WHERE k = r.model) FROM e
 WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND e.n > :after
 UNION ALL
 SELECT n, words, vector, (SELECT name FROM model WHERE k = recall.model) FROM recall INDEXED BY recall_again
-WHERE tenant = :tenant AND ref = :ref AND again AND seq > :since AND n <= :after
+WHERE tenant = :tenant AND ref = :ref AND again AND seq > :since AND n <= :after AND NOT cold
 
 -- name: index_new
 -- The same, past the new rows of all the tenant's memories: a look at the end when those are few.
-SELECT n, words, vector, (SELECT name FROM model WHERE k = recall.model) FROM recall WHERE n > max(:after, :first) AND n <= :last AND tenant = :tenant AND ref = :ref
+SELECT n, words, vector, (SELECT name FROM model WHERE k = recall.model) FROM recall WHERE n > max(:after, :first) AND n <= :last AND tenant = :tenant AND ref = :ref AND NOT cold
 UNION ALL
 SELECT n, words, vector, (SELECT name FROM model WHERE k = recall.model) FROM recall INDEXED BY recall_again
-WHERE tenant = :tenant AND ref = :ref AND again AND seq > :since AND n <= :after
+WHERE tenant = :tenant AND ref = :ref AND again AND seq > :since AND n <= :after AND NOT cold
+
+-- name: cold_rows
+-- Index rows of the sources of dreams that came to cold storage, or were indexed again there, after a log position.
+SELECT n, words, vector, (SELECT name FROM model WHERE k = recall.model) FROM recall INDEXED BY recall_cold
+WHERE tenant = :tenant AND ref = :ref AND cold AND seq > :since
+
+-- name: cold_positions
+-- All sources of dreams of a memory that have an index row.
+SELECT n FROM recall INDEXED BY recall_cold WHERE tenant = :tenant AND ref = :ref AND cold
 
 -- name: index_gone
 -- Entries of a memory that left it after a log position.
@@ -316,12 +318,12 @@ WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NU
 AND (e.expires_at IS NULL OR e.expires_at > :now)
 
 -- name: unembedded
--- Readable entries without a vector of a model.
+-- Readable entries and sources of dreams without a vector of a model.
 SELECT {columns} FROM entry AS e
 LEFT JOIN recall AS r ON r.n = e.n
 AND r.model = (SELECT k FROM model WHERE name = :model)
-WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND e.gone_seq IS NULL AND r.n IS NULL
-AND (e.expires_at IS NULL OR e.expires_at > :now)
+WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (e.gone_seq IS NULL OR e.state = 'dreamt')
+AND r.n IS NULL AND e.state <> 'draft' AND (e.expires_at IS NULL OR e.expires_at > :now)
 ORDER BY e.n LIMIT :limit
 
 -- name: tenant
@@ -375,9 +377,13 @@ INSERT INTO recall (tenant, ref, n, seq, again, words, model, vector) VALUES (?,
 
 -- name: set_recall
 -- Index an entry again; words or vector that are not given stay.
-INSERT INTO recall (tenant, ref, n, seq, again, words, model, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (n) DO UPDATE SET seq = excluded.seq, again = 1, words = coalesce(excluded.words, words),
+INSERT INTO recall (tenant, ref, n, seq, again, cold, words, model, vector) VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?)
+ON CONFLICT (n) DO UPDATE SET seq = excluded.seq, again = 1, cold = excluded.cold, words = coalesce(excluded.words, words),
 model = coalesce(excluded.model, model), vector = coalesce(excluded.vector, vector)
+
+-- name: cool_recall
+-- An entry became the source of a dream.
+UPDATE recall SET cold = 1, seq = ? WHERE tenant = ? AND ref = ? AND n = ?
 
 -- name: drop_recall
 -- Take an entry out of the index.

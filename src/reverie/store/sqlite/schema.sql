@@ -68,7 +68,6 @@ CREATE UNIQUE INDEX entry_id ON entry (tenant, ref, id);
 CREATE INDEX entry_live ON entry (tenant, ref, created_at, n) WHERE gone_seq IS NULL;
 CREATE INDEX entry_gone ON entry (tenant, gone_seq) WHERE gone_seq IS NOT NULL;
 CREATE INDEX entry_cold ON entry (tenant, state, gone_at) WHERE gone_seq IS NOT NULL AND state IN ('deleted', 'dreamt');
-CREATE INDEX entry_dreamt ON entry (tenant, ref, gone_seq) WHERE gone_seq IS NOT NULL AND state = 'dreamt';
 CREATE INDEX entry_subject ON entry (tenant, subject) WHERE subject IS NOT NULL;
 CREATE INDEX entry_expiry ON entry (tenant, expires_at) WHERE expires_at IS NOT NULL AND state <> 'erased';
 CREATE INDEX entry_facets ON entry (tenant, ref, kind, actor, subject, expires_at)
@@ -181,9 +180,11 @@ CREATE TABLE recall (
   again INTEGER NOT NULL,
   words BLOB,
   model INTEGER,
-  vector BLOB
+  vector BLOB,
+  cold INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX recall_again ON recall (tenant, ref, seq) WHERE again;
+CREATE INDEX recall_cold ON recall (tenant, ref, seq) WHERE cold;
 
 -- Whom entries are about: a keyed hash of each subject, folded, so that one look finds every spelling in every memory.
 CREATE TABLE about (

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Any, Protocol
 
 import apsw
@@ -322,7 +322,7 @@ class Writer:
 
         `erasing`: a job that does not erase is refused, because the disk is full.
         """
-        noted: dict[tuple[int, str], str] = {}
+        noted: dict[tuple[int, str], list[str]] = {}
         try:
             if self._db.in_transaction:  # a rollback that failed
                 self._db.execute("ROLLBACK")
@@ -341,11 +341,10 @@ class Writer:
             # Index files that hold destroyed words are noted on disk first, so that after a kill between commit and
             # scrub the next start finds them.
             for memory, (held, _) in batch.scrubbed.items():
-                if name := self._indexes.note(memory, held.log_key):
-                    noted[memory] = name
+                noted[memory] = self._indexes.note(memory, held.log_key)
             self._db.execute("COMMIT")
         except BaseException as fault:
-            for name in noted.values():
+            for name in chain.from_iterable(noted.values()):
                 self._indexes.unnote(name)
             try:
                 if self._db.in_transaction:
@@ -353,9 +352,10 @@ class Writer:
             except apsw.Error:
                 pass  # tried again before the next transaction
             return fault
-        for memory, name in noted.items():
+        for memory, names in noted.items():
             held, positions = batch.scrubbed[memory]
-            self._indexes.scrub(name, positions, held.head.seq)
+            for name in names:
+                self._indexes.scrub(name, positions, held.head.seq)
         self._models = batch.models
         # Only a durable position is noted: one that is ahead of the database would look like lost events.
         if self._anchor is not None:

@@ -40,7 +40,7 @@ FOUND_BY = {
 BY_POSITION: dict[str, tuple[str, Any]] = {
     "get_any": ("entry_id", (1, "r1", "e40")),
     "id_taken": ("entry_id", (1, "r1", "e40")),
-    "scan_dreamt": ("entry_dreamt", {"tenant": 1, "ref": "r1", "seq": 5990, "n": 0, "limit": 10}),
+    "cold_rows": ("recall_cold", {"tenant": 1, "ref": "r1", "since": 5990}),
     "scan_cold": ("entry_cold", (1, "dreamt", 1, False, 1)),
     "index_rows": ("recall_pkey", {"tenant": 1, "ref": "r1", "after": 5990, "since": 5990}),
     "index_fresh": ("recall_pkey", {"tenant": 1, "ref": "r1", "after": 5990, "since": 5990}),

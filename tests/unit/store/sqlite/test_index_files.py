@@ -88,6 +88,47 @@ def test_a_purge_is_in_the_files_before_it_returns(store: SqliteStore, path: Pat
     with_files.close()
 
 
+def dream_all(tx: WriteTx) -> None:
+    seq = tx.append(make_event("memory.compacted"))
+    for n in range(COUNT):
+        tx.change(f"{n}", seq=seq, state=EntryState.DREAMT)
+
+
+def cold(tx: ReadTx) -> list[str]:
+    where = Filter(states=frozenset({EntryState.DREAMT}), gone=True)
+    return [match.entry.id for match in tx.cold_index().find(["common", "w7"], ("m", VECTOR), where, limit=500)]
+
+
+def test_cold_storage_has_files_that_a_new_process_maps(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write(SCOPE, dream_all)
+    found = store.read(SCOPE, cold)
+    assert len(found) == COUNT
+    store.close()
+    rows: list[Row] = []
+    monkeypatch.setattr(SqliteReadTx, "cold_rows", lambda _, *, since: rows)
+    again = SqliteStore(path)
+    assert again.read(SCOPE, cold) == found
+    again.close()
+
+
+def test_a_purge_is_in_the_files_of_cold_storage_before_it_returns(store: SqliteStore, path: Path) -> None:
+    key = store.read(SCOPE, lambda tx: tx.log_key())
+    store.write(SCOPE, dream_all)
+    store.read(SCOPE, cold)
+    assert len(traces(path, key)) >= 2  # of readable memory, where it is no longer found, and of cold storage
+    store.write(SCOPE, lambda tx: tx.purge("7", seq=tx.append(make_event("memory.purged"))))
+    assert not traces(path, key)
+    left = store.read(SCOPE, cold)
+    assert len(left) == COUNT - 1
+    assert "7" not in left
+    store.close()
+    again = SqliteStore(path)
+    assert again.read(SCOPE, cold) == left
+    again.close()
+
+
 def test_a_rewrite_leaves_nothing_of_the_older_words(store: SqliteStore, path: Path) -> None:
     key = store.read(SCOPE, lambda tx: tx.log_key())
     entry = make_entry(id="7", ref="notes", content="less")
