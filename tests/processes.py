@@ -35,6 +35,12 @@ class Child:
         self._process.start()
         out.close()
 
+    @property
+    def pid(self) -> int:
+        pid = self._process.pid
+        assert pid is not None
+        return pid
+
     def listen(self, *, until: bytes | None = None, seconds: float = PATIENCE) -> None:
         """Read what it says: until it said something, until the time is over, or until it ends."""
         deadline = time.monotonic() + seconds
@@ -57,8 +63,8 @@ class Child:
 
     def kill(self) -> int:
         """As sudden as a power cut. Returns how it ended: it may have been faster."""
-        if self._process.pid is not None and self._process.is_alive():
-            os.kill(self._process.pid, signal.SIGKILL)
+        if self._process.is_alive():
+            os.kill(self.pid, signal.SIGKILL)
         return self.end()
 
     def end(self, *, seconds: float = PATIENCE) -> int:

@@ -1,4 +1,4 @@
-"""A process of the chaos test: `writer URL TENANT NAME FILE` stores numbered notes, `worker URL` runs jobs.
+"""Processes of the chaos test: one that writes stores numbered notes, one that works runs jobs.
 
 A writer appends a line to its file for every note that was acknowledged, and after a restart goes on behind the last
 one: a note that was stored but not acknowledged is stored again under the same idempotency key. SIGTERM ends both.
@@ -7,7 +7,6 @@ one: a note that was stored but not acknowledged is stored again under the same 
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
 from pathlib import Path
@@ -23,12 +22,19 @@ from reverie.providers.tokenizer import TokenCounter
 from reverie.services import Services
 from reverie.store.postgres import PostgresStore
 
-timetable.TAKEN_MS = sweep.LEASE_MS = 3000
-runs.LEASE_MS = 2000  # a dead worker is noticed within seconds, as the test is short
 OVER = threading.Event()
+BEGUN = b"begun"
 
 
-def opened(url: str) -> Host:
+def begin() -> None:
+    """From here on SIGTERM ends the process in order, and a dead worker is noticed within seconds: the test is short."""
+    timetable.TAKEN_MS = sweep.LEASE_MS = 3000
+    runs.LEASE_MS = 2000
+    signal.signal(signal.SIGTERM, lambda *_: OVER.set())
+    print(BEGUN.decode(), flush=True)
+
+
+def open_host(url: str) -> Host:
     while True:
         try:
             store = PostgresStore(url, pool_size=6)
@@ -39,8 +45,9 @@ def opened(url: str) -> Host:
     return Host(Services(store=store, tokens=TokenCounter("o200k_base"), jobs=queue))
 
 
-def write(url: str, tenant: str, name: str, file: Path) -> None:
-    host, actor = opened(url), Actor(tenant=tenant, id=name)
+def write(url: str, tenant: str, name: str, file: Path, pause: float) -> None:
+    begin()
+    host, actor = open_host(url), Actor(tenant=tenant, id=name)
     at = len(file.read_text().splitlines()) if file.exists() else 0
     with file.open("a") as acknowledged:
         while not OVER.is_set():
@@ -54,12 +61,13 @@ def write(url: str, tenant: str, name: str, file: Path) -> None:
             acknowledged.write(f"{receipt.id}\n")
             acknowledged.flush()
             at += 1
-            time.sleep(0.01)
+            time.sleep(pause)
     host.close()
 
 
 def work(url: str) -> None:
-    host = opened(url)
+    begin()
+    host = open_host(url)
     queue = host.parts.jobs
     assert isinstance(queue, EngineQueue)
     worker = EngineWorker(
@@ -69,11 +77,3 @@ def work(url: str) -> None:
     OVER.wait()
     worker.stop()
     host.close()
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: OVER.set())
-    if sys.argv[1] == "writer":
-        write(sys.argv[2], sys.argv[3], sys.argv[4], Path(sys.argv[5]))
-    else:
-        work(sys.argv[2])

