@@ -10,10 +10,11 @@ import multiprocessing
 import os
 import select
 import signal
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,44 @@ class Child:
             self._errors.close()
 
 
+class Command:
+    """A process that runs `main(*arguments)` in this environment and no other, with what tests use of `Popen`."""
+
+    def __init__(self, main: Callable[..., object], *arguments: str, environment: Mapping[str, str]) -> None:
+        heard, out = _FORKS.Pipe(duplex=False)
+        read, errors = _FORKS.Pipe(duplex=False)
+        rest = (Path.cwd(), dict(environment), out, errors)
+        self._process = _FORKS.Process(target=_begin, args=(main, arguments, *rest), daemon=True)
+        self._process.start()
+        self.stdout, self.stderr = (os.fdopen(os.dup(end.fileno()), encoding="utf-8") for end in (heard, read))
+        for end in (heard, out, read, errors):
+            end.close()
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("a process of a test", timeout or 0)
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+def serve(*arguments: str) -> None:
+    """`python -m reverie.http` with these arguments."""
+    from reverie.http.__main__ import main
+
+    sys.argv = ["reverie.http", *arguments]
+    sys.exit(main())
+
+
 def run(main: Callable[..., object], *arguments: Any, **environment: str) -> int:
     """Run `main(*arguments)` in a process of its own; how it ended."""
     return Child(main, *arguments, **environment).end()
@@ -103,13 +142,17 @@ def _begin(
     folder: Path,
     environment: dict[str, str],
     out: Connection,
-    errors: str,
+    errors: str | Connection,
 ) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     os.dup2(out.fileno(), 1)
-    os.dup2(os.open(errors, os.O_WRONLY | os.O_APPEND), 2)
+    if isinstance(errors, str):
+        os.dup2(os.open(errors, os.O_WRONLY | os.O_APPEND), 2)
+    else:
+        os.dup2(errors.fileno(), 2)
+        errors.close()
     out.close()
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
     main(*arguments)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -15,43 +11,18 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests.acceptance import test_server
 
-PATIENCE = 120.0
+PATIENCE = test_server.PATIENCE
 _NUMBERS = count(1)
 
 
-class Child:
+class Child(test_server.Child):
     """A running server."""
 
-    def __init__(self, data: Path, **environment: str) -> None:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OTEL_"))}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "reverie.http", "--port", "0", "--data", str(data)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**inherited, "NO_PROXY": "*", **environment},
-        )
-        said = ""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            said += line
-            if line.startswith("listening on "):
-                break
-        self.url = said.strip().rpartition("listening on ")[2]
-        found = re.search(r"rvk_\w{12}_[\w-]{43}", said)
-        self.key = found[0] if found else ""
-
-    def client(self, key: str, base: str = "/akashik") -> httpx2.Client:
-        headers = {"Authorization": f"Bearer {key}"}
+    def client(self, key: str | None = None, base: str = "/akashik") -> httpx2.Client:
+        headers = {"Authorization": f"Bearer {key or self.key}"}
         return httpx2.Client(base_url=self.url + base, headers=headers, timeout=PATIENCE, trust_env=False)
-
-    def kill(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait(PATIENCE)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
 
 
 @pytest.fixture

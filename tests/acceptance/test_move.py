@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import until
 from tests.postgres import shared_server
 
 from reverie.core.actor import Actor
@@ -189,10 +190,12 @@ def test_writers_go_on_while_memory_moves_and_lose_nothing(
                 except ReadOnly:
                     refused.append(1)
                     return
+                over.wait(0.005)
 
         writer = threading.Thread(target=write)
         writer.start()
         try:
+            until(stored.__len__, "the first note")
             move(source, target)
         finally:
             over.set() if not stored else None

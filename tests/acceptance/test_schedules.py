@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.acceptance.test_server import PATIENCE, Child
 
 import reverie
 from reverie.core.clock import SystemClock
 
-PATIENCE = 120.0
 MINUTE = 60_000
 CHATTER = "Thanks everyone, that was a good and long day at the office with many pleasant words."
-Start = Callable[[], subprocess.Popen[str]]
+Start = Callable[[], Child]
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """`start()`: a server on the data folder that looks at schedules every second."""
-    running: list[subprocess.Popen[str]] = []
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OTEL_"))}
+    running: list[Child] = []
 
-    def make() -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "reverie.http", "--port", "0", "--data", str(tmp_path)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**kept, "REVERIE_SCHEDULE_SECONDS": "1"},
-        )
-        running.append(process)
-        assert process.stdout is not None
-        assert any(line.startswith("listening on ") for line in process.stdout)
-        return process
+    def make() -> Child:
+        running.append(Child(tmp_path, REVERIE_SCHEDULE_SECONDS="1"))
+        return running[-1]
 
     yield make
-    for process in running:
-        process.kill()
-        process.wait(PATIENCE)
+    for child in running:
+        child.kill()
 
 
 @pytest.fixture
@@ -87,16 +73,14 @@ def test_a_due_schedule_fires_and_a_restart_does_not_repeat_it(memory: reverie.M
     done = wait_for(memory, schedule, "done")
     assert [report.id for report in memory.dreams.list()] == list(done.dreams)
     assert len(memory.ref("notes").list().items) == 1
-    first.terminate()
-    assert first.wait(PATIENCE) == 0
+    assert first.stop() == 0
     fill(memory)
     second = start()
     other = overdue(memory, ref="elsewhere")  # proof that the second one is at work
     wait_for(memory, other, "nothing")
     assert [name for name, _ in fired(memory)] == [schedule, other]
     assert len(memory.dreams.list()) == 1
-    second.terminate()
-    assert second.wait(PATIENCE) == 0
+    assert second.stop() == 0
     assert memory.verify().ok
 
 

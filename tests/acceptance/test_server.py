@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,23 +20,19 @@ from typing import Any
 import httpx2
 import pytest
 from tests.patience import until
+from tests.processes import Command, serve
 
 API = "/v1/host/reverie"
 PATIENCE = 120.0
 
 
 class Child:
-    """A running server."""
+    """A running server, in a process that is forked from one that has imported everything."""
 
     def __init__(self, data: Path, *arguments: str, **environment: str) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OTEL_"))}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "reverie.http", "--port", "0", "--data", str(data), *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**inherited, "NO_PROXY": "*", **environment},
-        )
+        line = ("--port", "0", "--data", str(data), *arguments)
+        self.process = self._begin(line, {**inherited, "NO_PROXY": "*", **environment})
         self.lines: list[str] = []
         self.errors: list[str] = []
         assert self.process.stdout is not None
@@ -52,6 +48,9 @@ class Child:
         threading.Thread(target=self._collect, args=(self.process.stdout, self.lines), daemon=True).start()
         found = re.search(r"rvk_\w{12}_[\w-]{43}", "\n".join(self.lines))
         self.key = found[0] if found else None
+
+    def _begin(self, line: Sequence[str], environment: Mapping[str, str]) -> Any:
+        return Command(serve, *line, environment=environment)
 
     @staticmethod
     def _collect(stream: Any, lines: list[str]) -> None:
@@ -82,13 +81,21 @@ class Child:
         self.process.wait(PATIENCE)
 
 
+class NewInterpreter(Child):
+    """A running server that an interpreter of its own has started, as a user's shell does."""
+
+    def _begin(self, line: Sequence[str], environment: Mapping[str, str]) -> Any:
+        pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen([sys.executable, "-m", "reverie.http", *line], env=dict(environment), **pipes)
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Child]]:
     """`start(*arguments, **environment)`: a server on this test's data."""
     children: list[Child] = []
 
-    def make(*arguments: str, **environment: str) -> Child:
-        children.append(Child(tmp_path / "data", *arguments, **environment))
+    def make(*arguments: str, kind: type[Child] = Child, **environment: str) -> Child:
+        children.append(kind(tmp_path / "data", *arguments, **environment))
         return children[-1]
 
     yield make
@@ -128,7 +135,7 @@ def read_events(
 
 
 def test_first_run_use_restart_and_resume(start: Callable[..., Child]) -> None:
-    child = start(REVERIE_LOG_FORMAT="json")
+    child = start(kind=NewInterpreter, REVERIE_LOG_FORMAT="json")
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+", child.url)
     assert child.key is not None
     assert "\n".join(child.lines).count(child.key) == 1

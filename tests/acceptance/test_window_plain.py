@@ -107,7 +107,7 @@ def opened(provider: Emulator, **policy: Any) -> WindowState:
     return WindowState("agent-1/task-7", base=Base.of(provider.url), policy=given)
 
 
-@pytest.mark.parametrize(("history", "store", "turns"), [(True, False, 201), (True, True, 60), (False, False, 60)])
+@pytest.mark.parametrize(("history", "store", "turns"), [(True, False, 102), (True, True, 60), (False, False, 60)])
 def test_a_long_session_stays_bounded_and_nothing_is_forgotten(history: bool, store: bool, turns: int) -> None:
     with Emulator(context=CONTEXT, model=errand) as provider:
         session = Session(provider, opened(provider, store=store), history=history)

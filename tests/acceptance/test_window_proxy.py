@@ -647,9 +647,9 @@ def test_an_overflow_over_a_websocket_of_the_upstream_is_handled(
 def test_a_stream_refused_for_length_is_repeated_although_the_trigger_is_far(make: Make, provider: Emulator) -> None:
     lab = make(provider.url, trigger_input_tokens=100_000, context_window=100_000)
     chat = Chat(lab.client(provider.key), "far off", stream=True)
-    for _ in range(60):
+    for _ in range(36):
         heard = chat.ask()
-    assert heard == "Answer with 120 facts and 60 outputs."
+    assert heard == "Answer with 72 facts and 36 outputs."
     assert provider.requests("compact"), "only a refusal for length brings a pass here"
 
 
