@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +29,14 @@ _LOOP = asyncio.Runner()
 """One loop for all requests of the main thread: to make one for each took as long as a simple request."""
 
 
+def _make_client(app: Starlette) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://localhost")
+
+
+_main_client = lru_cache(maxsize=4)(_make_client)
+"""One for all requests of the main thread: to make one takes as long as a simple request."""
+
+
 @dataclass
 class Caller:
     """Someone with a key (or without one)."""
@@ -43,12 +52,12 @@ class Caller:
         headers = {**({"Authorization": f"Bearer {self.key}"} if self.key else {}), **self.headers}
         headers |= options.pop("headers", {})
 
-        async def go() -> httpx2.Response:
-            transport = httpx2.ASGITransport(app=self.app)
-            async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
-                return await client.request(method, url, headers=headers, **options)
-
-        answer = _LOOP.run(go()) if threading.current_thread() is threading.main_thread() else asyncio.run(go())
+        if threading.current_thread() is threading.main_thread():
+            client = _main_client(self.app)
+            client.cookies.clear()  # every request is the first of its browser
+            answer = _LOOP.run(client.request(method, url, headers=headers, **options))
+        else:
+            answer = asyncio.run(_make_client(self.app).request(method, url, headers=headers, **options))
         if len(answer.content) <= MOST_BYTES and path != DOCUMENT:
             media = answer.headers.get("content-type", "").partition(";")[0]
             body = answer.json() if media == "application/json" and answer.content else answer.content

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import pytest
+from tests.stores import on_one_store
 
 FATES = ("kept", "shortened", "merged", "rolled", "outdated", "chatter", "retired")
 
@@ -144,6 +145,7 @@ def test_only_one_dreams_at_a_time(server: Any, acme: Any) -> None:
     is_problem(acme.post("memory/notes/consolidate"), 409, "busy")
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "body",
     [

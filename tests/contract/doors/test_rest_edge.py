@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.patience import until
+from tests.stores import on_one_store
 
 from reverie.api.rest.errors import STATUS
 from reverie.core.clock import SystemClock
@@ -26,6 +27,7 @@ def is_problem(answer: Any, status: int, code: str) -> bool:
 
 
 class TestKeys:
+    @on_one_store
     @pytest.mark.parametrize(
         "header",
         [
@@ -73,6 +75,7 @@ class TestKeys:
         server.host.keys.revoke(revoked.key.split("_")[1])
         assert is_problem(revoked.get("stats"), 401, "key_revoked")
 
+    @on_one_store
     @pytest.mark.parametrize(
         ("rights", "method", "path", "body", "missing"),
         [
@@ -110,6 +113,7 @@ class TestKeys:
         caller = server.caller(rights=["write"])
         assert caller.get("events", headers={"Accept": "text/event-stream"}).status_code == 403
 
+    @on_one_store
     @pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/metrics", "/v1/openapi.json"])
     def test_what_needs_no_key(self, server: Any, path: str) -> None:
         assert server.stranger().get(path).status_code == 200
@@ -164,6 +168,7 @@ class TestRefusals:
         assert is_problem(wrong, 405, "method_not_allowed")
         assert wrong.headers["allow"] == "GET, POST"
 
+    @on_one_store
     @pytest.mark.parametrize("media", [None, "text/plain", "application/xml", "multipart/form-data; boundary=x"])
     def test_only_json_is_read(self, acme: Any, media: str | None) -> None:
         headers = {"Content-Type": media} if media else {}

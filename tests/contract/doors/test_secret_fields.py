@@ -11,11 +11,14 @@ import copy
 import inspect
 import json
 import logging
+import os
 import random
 import re
 import string
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -86,33 +89,46 @@ FORM = {
 }
 """Values with which a form of the console gets far."""
 QUESTIONS = ["field/log?session_id={}", "field/log?agent_id={}", "agents?x={}", "conflicts?session_id={}", "units/{}"]
-HEADERS = ["Idempotency-Key", "X-Request-Id", "If-Match", "User-Agent", "Traceparent", "Last-Event-ID", "X-Anything"]
+HEADERS = ["Idempotency-Key", "If-Match", "Last-Event-ID"]
+"""Headers that routes read, and may refuse."""
+TOGETHER = ["X-Request-Id", "User-Agent", "Traceparent", "X-Anything"]
+"""Headers that are read in front of all routes or not at all, and never refused: they are sent in one request."""
 
 
 @dataclass
 class Walk:
-    """Sends a made-up secret in one field at a time and remembers where each of them went."""
+    """Sends a made-up secret in one field at a time and remembers where each of them went.
+
+    `every`: each field gets both kinds of value; otherwise one after the other does.
+    """
 
     caller: Any
     registered: str
+    every: bool = True
     sent: dict[str, str] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
     reached: int = 0
     _chosen: random.Random = field(default_factory=lambda: random.Random(71))
+    _latest: deque[str] = field(default_factory=lambda: deque(maxlen=len(TOGETHER)))
+    _kinds: Iterator[bool] = field(default_factory=lambda: cycle((True, False)))
 
     def values(self, place: str) -> Iterator[str]:
         """A token of a source host, new for every field; and the value that is registered."""
         made = "gh" + "p_" + "".join(self._chosen.choices(_DIGITS, k=36))
-        self.sent[made] = place
-        yield made
-        yield self.registered
+        new = next(self._kinds)
+        if self.every or new:
+            self.sent[made] = place
+            self._latest.append(made)
+            yield made
+        if self.every or not new:
+            yield self.registered
 
     def send(self, place: str, method: str, path: str, **options: Any) -> None:
         answer = self.caller.send(method, path, **options)
         self.reached += answer.status_code < 400
         if answer.status_code >= 500 and answer.status_code != 501:
             self.failed.append(f"{place}: {answer.status_code}")
-        for value in (next(reversed(self.sent), self.registered), self.registered):
+        for value in (*self._latest, self.registered):
             if answer.status_code >= 400 and value in answer.text:
                 self.failed.append(f"{place}: repeated in the refusal")
 
@@ -227,6 +243,8 @@ def walk_operation(walk: Walk, path: str, method: str, operation: dict[str, Any]
     for name in HEADERS:
         for value in walk.values(f"{method} {path} header {name}"):
             send(f"header {name}", headers={name: value})
+    for values in zip(*(walk.values(f"{method} {path} header {name}") for name in TOGETHER), strict=True):
+        send("headers", headers=dict(zip(TOGETHER, values, strict=True)))
     for whole in bodies(body) if body is not None else ():
         for leaf in leaves(whole):
             place = f"{method} {path} body {'/'.join(map(str, leaf))}"
@@ -360,7 +378,8 @@ def test_no_field_of_any_door_keeps_a_secret(
     lines = Lines()
     logging.getLogger("reverie").addHandler(lines)
     request.addfinalizer(lambda: logging.getLogger("reverie").removeHandler(lines))
-    walk = Walk(caller, registered)
+    # What a host keeps is redacted before a store sees it, so PostgreSQL gets every field but not every value.
+    walk = Walk(caller, registered, every=engine == "sqlite" or bool(os.environ.get("REVERIE_SOAK")))
     seen = walk_documented(walk, server.app)
     walk_field(walk)
     walk_tools(walk, server.host, actor)
@@ -373,8 +392,9 @@ def test_no_field_of_any_door_keeps_a_secret(
     pages = {route.path for route in console_routes("") if isinstance(route, PlainRoute)}
     others = {path for path in addresses - seen - OWN - STREAMS - pages if not path.startswith("/akashik/v1/")}
     assert not others, "routes without a schema: give them one, or an example here"
-    assert before > 150
-    assert walk.reached - before > 150
+    accepted = 150 if walk.every else 75
+    assert before > accepted
+    assert walk.reached - before > accepted
     assert walk.failed == []
     kept = everything(tmp_path, server.host, actor, request, engine).decode("utf-8", "replace")
     logs = "".join(lines.text)

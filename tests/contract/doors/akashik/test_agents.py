@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from tests.stores import on_one_store
 
 from .conftest import Agent, unit
 
@@ -44,6 +45,7 @@ def test_an_id_is_taken_once(join: Callable[..., Agent]) -> None:
     assert [(agent["id"], agent["role"]) for agent in shown] == [(first.id, "researcher")]
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "payload",
     [
@@ -70,6 +72,7 @@ def test_a_registration_that_makes_no_sense_is_refused(server: Any, payload: dic
     assert agent.caller.get("/akashik/v1/agents").json()["agents"] == []
 
 
+@on_one_store
 @pytest.mark.parametrize("name", ["akashik.field", "akashik.", "akashik.me", "key:abc", "host:reverie", "local:me"])
 def test_the_fields_own_names_are_taken(server: Any, name: str) -> None:
     agent = Agent(server.caller(), name)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.stores import on_one_store
 
 from .conftest import Agent, unit
 
@@ -17,6 +18,7 @@ SUBJECTS = [
 ]
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "payload",
     [

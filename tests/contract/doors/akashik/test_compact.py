@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from tests.stores import on_one_store
 
 FACTS = [f"Gate {n} of the lock opened {n + 3} times before the flood reached mark {n}." for n in range(30)]
 
@@ -89,6 +90,7 @@ def test_nothing_to_do_is_ok_and_in_the_log(boss: Any) -> None:
 # which units match
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -118,6 +120,7 @@ def test_a_wrong_filter_is_refused_and_nothing_happens(boss: Any, wrong: Any) ->
     assert "archived" not in boss.unit(unit)
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -299,6 +302,7 @@ def test_a_group_has_at_most_25_originals_and_is_shorter_than_they_are(boss: Any
     assert answer["synthesis_units_created"] <= 5
 
 
+@on_one_store
 @pytest.mark.parametrize("kind", ["finding", "decision", "constraint", "question"])
 @pytest.mark.parametrize("text", ["{n}", "ok", "Ship {n}.", "TODO: never touch valve {n}", "We must keep rule {n}."])
 def test_even_the_shortest_units_become_something_shorter(boss: Any, kind: str, text: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.stores import on_one_store
 
 FAST = "The belt moves at 3 metres per second."
 SLOW = "The belt moves at 5 metres per second."
@@ -116,6 +117,7 @@ def test_archived_units_are_not_looked_at(boss: Any, mate: Any) -> None:
     assert listed(boss) == []
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("payload", "code"),
     [
@@ -225,6 +227,7 @@ def test_a_session_sets_its_own_quorum(boss: Any, mate: Any) -> None:
     assert merge(mate.inside("s"), key, "vote", winner_id=first)["status"] == "resolved"
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -291,6 +294,7 @@ STEPS = st.lists(
 )
 
 
+@on_one_store
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_whatever_is_tried_the_life_of_a_conflict_is_the_protocols(

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from tests.stores import on_one_store
 
 from .conftest import Agent, unit
 
@@ -41,6 +42,7 @@ BAD: list[tuple[str, Any]] = [
 ]
 
 
+@on_one_store
 @pytest.mark.parametrize(("member", "value"), BAD, ids=[f"{m}-{str(v)[:8]}" for m, v in BAD])
 def test_a_wrong_member_is_refused(join: Callable[..., Agent], member: str, value: Any) -> None:
     agent = join()
@@ -54,6 +56,7 @@ def test_a_wrong_member_is_refused(join: Callable[..., Agent], member: str, valu
     assert agent.caller.get("/akashik/v1/field/status").json()["units"]["hot"] == 0
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "member", ["protocol", "version", "id", "operation", "agent_id", "session_id", "epoch", "payload"]
 )
@@ -64,6 +67,7 @@ def test_every_member_is_required(join: Callable[..., Agent], member: str) -> No
     assert agent.post("RECORD", envelope).json()["code"] == "INVALID_ENVELOPE"
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "sent", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b'{"protocol":"akashik","protocol":"akashik"}', b"NaN"]
 )

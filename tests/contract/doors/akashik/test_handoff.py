@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from tests.stores import on_one_store
 
 from .conftest import Agent
 from .test_tasks import act, make, status
@@ -63,6 +64,7 @@ def test_a_package_keeps_its_budget(join: Callable[..., Agent]) -> None:
     assert package["units"]
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "payload",
     [

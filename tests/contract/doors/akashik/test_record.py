@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.stores import on_one_store
 
 from .conftest import Agent, unit
 
@@ -36,6 +37,7 @@ RELATIONS = [
 ]
 
 
+@on_one_store
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_is_kept(join: Callable[..., Agent], kind: str) -> None:
     agent = join()
@@ -88,6 +90,7 @@ def test_what_the_field_makes_is_never_taken_from_the_agent(join: Callable[..., 
 INTENTS: list[Any] = [None, "why", [], {}, {"purpose": None}, {"purpose": ""}, {"purpose": "  \n"}, {"purpose": 7}]
 
 
+@on_one_store
 @pytest.mark.parametrize("mode", ["draft", "committed"])
 @pytest.mark.parametrize("intent", INTENTS)
 def test_intent_comes_first(join: Callable[..., Agent], intent: Any, mode: str) -> None:
@@ -115,12 +118,14 @@ def test_the_order_of_refusals(join: Callable[..., Agent]) -> None:
     assert agent.caller.get("/akashik/v1/field/status").json()["units"] == {"hot": 0, "archived": 0, "purged": 0}
 
 
+@on_one_store
 @pytest.mark.parametrize("score", [-0.1, 1.1, "0.5", True, [], {}])
 def test_a_score_is_a_number_from_0_to_1(join: Callable[..., Agent], score: Any) -> None:
     confidence = {"score": score, "reasoning": "r"}
     join().refused("INVALID_CONFIDENCE", "RECORD", unit("x", confidence=confidence))
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "confidence",
     [None, {}, {"score": 0.5}, {"reasoning": "r"}, {"score": None, "reasoning": "r"}, {"score": 0, "reasoning": " "}],
@@ -131,6 +136,7 @@ def test_a_committed_unit_needs_confidence_a_draft_never(join: Callable[..., Age
     assert agent.record("x", confidence=confidence, mode="draft")
 
 
+@on_one_store
 @pytest.mark.parametrize("score", [0, 1, 0.0, 1.0, 0.37])
 def test_the_ends_of_the_scale_are_scores(join: Callable[..., Agent], score: float) -> None:
     agent = join()
@@ -138,6 +144,7 @@ def test_the_ends_of_the_scale_are_scores(join: Callable[..., Agent], score: flo
     assert shown["confidence"]["score"] == score
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "change",
     [
@@ -189,6 +196,7 @@ def test_a_draft_is_its_authors_until_committed(join: Callable[..., Agent], serv
     assert other.seen() == [whole]
 
 
+@on_one_store
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_every_relation_is_kept(join: Callable[..., Agent], relation: str) -> None:
     agent = join()
@@ -208,6 +216,7 @@ def test_superseding_takes_the_old_unit_out(join: Callable[..., Agent]) -> None:
     assert reader.seen(scope={"include_archived": True}) == [new]
 
 
+@on_one_store
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_only_contradicts_and_supersedes_need_their_target(join: Callable[..., Agent], relation: str) -> None:
     agent = join()

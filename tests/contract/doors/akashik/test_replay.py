@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.stores import on_one_store
 
 from reverie.protocols.akashik.operations import replay as replaying
 
@@ -92,6 +93,7 @@ def test_a_session_a_task_and_a_conflict_are_replayed(boss: Any) -> None:
     assert "conflict.detected" in {line["event_type"] for line in about}
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("payload", "code"),
     [

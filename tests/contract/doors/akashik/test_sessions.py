@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from tests.stores import on_one_store
 
 from .conftest import Agent, unit
 
@@ -42,6 +43,7 @@ def test_a_session_is_made_with_its_creator_in_it(join: Callable[..., Agent]) ->
     agent.refused("INVALID_TRANSITION", "SESSION", {"action": "create", "session": {"id": session["id"]}})
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "payload",
     [
@@ -70,6 +72,7 @@ MOVES |= {("paused", "end"): "ended"}
 WAYS = {"active": (), "paused": ("pause",), "ended": ("end",)}
 
 
+@on_one_store
 @pytest.mark.parametrize(("state", "action"), list(product(STATES, ("pause", "resume", "end"))))
 def test_every_cell_of_its_life(join: Callable[..., Agent], state: str, action: str) -> None:
     agent = join()

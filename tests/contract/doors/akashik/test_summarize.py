@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.stores import on_one_store
 
 from reverie.distil.request import DistilledText, Request
 from reverie.dreams.gates import Gates
@@ -71,6 +72,7 @@ def test_registered_and_shaped_secrets_never_reach_a_synthesis(boss: Any, server
         assert secret not in text.replace("\\n", "").replace(" ", "")
 
 
+@on_one_store
 @pytest.mark.parametrize("text", [None, "", "   ", "Bananas grow in Iceland in 1999.", "x" * 200_000])
 def test_whatever_a_model_does_summarize_comes_to_an_end(
     boss: Any, modelled: Callable[[str | None], Model], text: str | None

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.stores import on_one_store
 
 from .conftest import Agent
 
@@ -57,6 +58,7 @@ def status(agent: Agent) -> tuple[str, str | None]:
     return next((a["status"], a["current_task_id"]) for a in agents if a["id"] == agent.id)
 
 
+@on_one_store
 @pytest.mark.parametrize(("state", "action"), list(product(WAYS, ACTIONS)))
 def test_every_cell_of_the_table(join: Callable[..., Agent], state: str, action: str) -> None:
     agent = join(authority_level=8)
@@ -78,6 +80,7 @@ def test_every_cell_of_the_table(join: Callable[..., Agent], state: str, action:
         assert task["updated_epoch"] == agent.epoch
 
 
+@on_one_store
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.integers(0, 1), st.sampled_from(ACTIONS)), min_size=3, max_size=14))
 def test_any_walk_follows_the_table_and_agents_follow_their_tasks(
@@ -134,6 +137,7 @@ def test_create_gives_pending_or_assigned(join: Callable[..., Agent]) -> None:
     assert agent.inside(None)("COORDINATE", {"action": "list"})["tasks"] == []
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "payload",
     [

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from anthropic import Anthropic, APIStatusError
 from tests.contract.doors.anthropic.conftest import Live, refused
+from tests.stores import on_one_store
 
 from reverie.core.entry import Scope
 from reverie.jobs.tasks import Tasks
@@ -263,6 +264,7 @@ def test_a_file_whose_other_lines_are_too_short_to_compare_stays(client: Anthrop
     assert sum("east tower" in text for text in left.values()) == 1
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "body",
     [

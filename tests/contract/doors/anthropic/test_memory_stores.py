@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from anthropic import Anthropic, BadRequestError, NotFoundError
 from tests.contract.doors.anthropic.conftest import Live, refused
+from tests.stores import on_one_store
 
 
 def test_a_store_has_every_field(client: Anthropic) -> None:
@@ -32,6 +33,7 @@ def test_a_store_has_every_field(client: Anthropic) -> None:
     assert (bare.description, bare.metadata) == ("", {})
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "fields",
     [

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.contract.doors.openwop.schemas import ERROR, INVENTORY_ENTRY, valid
+from tests.stores import on_one_store
 
 from reverie.core.actor import Actor
 from reverie.core.errors import Invalid
@@ -98,6 +99,7 @@ KEYS: list[tuple[list[str], list[str]]] = [
 ]
 
 
+@on_one_store
 @pytest.mark.parametrize(("keys", "missing"), KEYS)
 def test_required_capabilities_that_are_not_advertised_are_named(
     server: Any, acme: Any, keys: list[str], missing: list[str]
@@ -119,6 +121,7 @@ def test_both_projections_can_apply_to_one_agent(make_server: Any) -> None:
     assert entry["degradedMemoryDimensions"] == ["long-term-durability"]
 
 
+@on_one_store
 @pytest.mark.parametrize("wrong", ["x", [1], ["a", "a"], [""], ["a..b"], ["a b"], ["x" * 257], [None]])
 def test_requirements_are_names_each_once(server: Any, acme: Any, wrong: Any) -> None:
     with pytest.raises(Invalid, match="requiresCapabilities"):
@@ -183,6 +186,7 @@ def test_a_bad_manifest_on_disk_is_named_at_the_start(make_server: Any, tmp_path
         make_server(agents=str(tmp_path))
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "bad",
     [

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from tests.contract.doors.openwop.schemas import COMPACTED, ERROR, MEMORY_ENTRY, valid
+from tests.stores import on_one_store
 
 from reverie.core.dream import RedactionFailed
 
@@ -136,6 +137,7 @@ def test_at_most_so_many_entries_the_oldest(ada: Any) -> None:
     assert {entry["id"] for entry in stored(ada, ref)} == {payload["outputId"], "d3", "d4"}
 
 
+@on_one_store
 @pytest.mark.parametrize("most", [1, 2, 3, 17, 18, 19, 40, 77])
 def test_a_cut_splits_no_character_and_no_marker(ada: Any, most: int) -> None:
     ref = fresh()
@@ -297,6 +299,7 @@ MARKERS = [
 ]
 
 
+@on_one_store
 @pytest.mark.parametrize("by_model", [False, True])
 @pytest.mark.parametrize("leak", BYOK)
 def test_a_byok_leak_is_marked_and_never_named(ada: Any, leak: str, by_model: bool) -> None:
@@ -314,6 +317,7 @@ def test_a_byok_leak_is_marked_and_never_named(ada: Any, leak: str, by_model: bo
     assert "after" in text
 
 
+@on_one_store
 @pytest.mark.parametrize("by_model", [False, True])
 @pytest.mark.parametrize(("leak", "label"), MARKERS)
 def test_a_look_alike_becomes_canonical(ada: Any, leak: str, label: str, by_model: bool) -> None:
@@ -383,6 +387,7 @@ def test_a_value_cut_across_two_entries_is_not_whole_in_the_output(ada: Any) -> 
     assert "[REDACTED:v]" in text
 
 
+@on_one_store
 @pytest.mark.parametrize("told", ["", " ", "\n", "x" * 70_000, "[" * 5000, "<REDACTED:" * 500, "é" * 9], ids=range(7))
 def test_whatever_a_summariser_says_one_entry_comes_of_it(ada: Any, told: str) -> None:
     ref = fresh()
@@ -418,6 +423,7 @@ def test_a_redaction_that_fails_changes_nothing(seamed: Any, ada: Any, monkeypat
     assert compact(ada, ref)["payload"]["sourceCount"] == 2
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "bad",
     [
@@ -445,6 +451,7 @@ def test_what_makes_no_sense_is_refused(ada: Any, bad: Any) -> None:
     assert answer.json()["error"] == "validation_error"
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "bad",
     [
@@ -478,6 +485,7 @@ SEAMS = [
 ]
 
 
+@on_one_store
 @pytest.mark.parametrize("path", SEAMS)
 def test_seams_that_are_off_are_not_there_and_those_that_are_on_want_a_key(
     server: Any, acme: Any, seamed: Any, path: str

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from tests.contract.doors.openwop.schemas import CONSOLIDATED, ERROR, FIRED, valid
 from tests.contract.doors.openwop.test_compaction import fresh, run_events, seed, stored
+from tests.stores import on_one_store
 
 from reverie.core.actor import Actor, Right
 from reverie.core.clock import to_iso
@@ -76,6 +77,7 @@ def test_a_commitment_fires_once_and_keeps_its_intention_to_itself(ada: Any, con
     assert len(run_events(ada, body["runId"], "commitment.fired")) == 1
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "bad", [{}, {"memoryRef": "x"}, {"memoryRef": "x", "condition": "never"}, {"memoryRef": "../x"}]
 )

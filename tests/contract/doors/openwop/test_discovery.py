@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.contract.doors.openwop.schemas import CAPABILITIES, ERROR, FAMILIES, valid
+from tests.stores import on_one_store
 
 from reverie.protocols.openwop.capabilities import DIMENSIONS, dimensions
 from reverie.protocols.openwop.profiles import profiles
@@ -107,6 +108,7 @@ def test_a_read_only_host_says_so(make_server: Any, tmp_path: Any) -> None:
     assert not profile(document, "openwop-memory")
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("settings", "gone"),
     [
@@ -166,6 +168,7 @@ def test_dimensions_are_eight_and_in_order(server: Any) -> None:
     assert [verdict.name for verdict in dimensions(document_of(server))] == list(DIMENSIONS)
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.contract.doors.openwop.schemas import ERROR, valid
+from tests.stores import on_one_store
 
 from reverie.core.actor import Actor
 from reverie.core.run import DISPATCH
@@ -105,6 +106,7 @@ def test_tools_outside_the_allowlist_are_refused(server: Any, acme: Any) -> None
     assert not [event for event in events if "tool" in event["type"]]
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("inputs", "status"),
     [

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from tests.contract.doors.openwop.schemas import ARCHIVE, COMPACTED, ERROR, FILE, INDEX, valid
 from tests.contract.doors.openwop.test_compaction import fresh, run_events, seed, stored
+from tests.stores import on_one_store
 
 from reverie.core.actor import Actor
 from reverie.core.clock import MS_PER_DAY
@@ -148,6 +149,7 @@ def test_a_budget_is_clamped_to_the_most_and_defaults_to_it(ada: Any) -> None:
     assert distil(ada, planted(ada), tokenBudget=500)["event"]["distillation"]["tokenBudget"] == 500
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "sources",
     [
@@ -200,6 +202,7 @@ def test_what_fails_fails_whole(ada: Any) -> None:
     assert "workspace.updated" not in log
 
 
+@on_one_store
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "100", True, [], {}])
 def test_what_is_no_budget_is_refused(ada: Any, bad: Any) -> None:
     answer = ada.post(DISTILL, {"memoryRef": "x", "tokenBudget": bad})

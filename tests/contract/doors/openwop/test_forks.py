@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.contract.doors.openwop.schemas import ERROR, valid
 from tests.contract.doors.openwop.test_runs import events, fill, of_type, start
+from tests.stores import on_one_store
 
 RECORDED = ("type", "payload", "timestamp", "sequence", "nodeId")
 
@@ -92,6 +93,7 @@ def test_a_fork_beyond_the_log_is_refused_first(ada: Any, mode: str) -> None:
     assert fork(ada, source, mode=mode, fromSeq=2).status_code == 201
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "body",
     [

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from tests.contract.doors.openwop.schemas import ERROR, valid
 from tests.contract.doors.openwop.test_runs import start
+from tests.stores import on_one_store
 
 REPLAY = "openwop-idempotent-replay"
 RUN = {"workflowId": "conformance-idempotent", "inputs": {"nonce": "n"}}
@@ -111,6 +112,7 @@ def test_files_are_written_once(ada: Any) -> None:
     assert send(ada, uuid4().hex, {"content": "a"}, path, "PUT").json()["version"] == 3
 
 
+@on_one_store
 @pytest.mark.parametrize("key", ["", "x" * 256, "a b", "tab\there"])
 def test_a_key_is_visible_ascii(ada: Any, key: str) -> None:
     refused = send(ada, key)

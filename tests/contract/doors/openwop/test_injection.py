@@ -9,6 +9,7 @@ import pytest
 from tests.contract.doors.openwop.schemas import ERROR, MEMORY_ENTRY, valid
 from tests.contract.doors.openwop.test_compaction import fresh, seed, stored
 from tests.contract.doors.openwop.test_runs import events, start
+from tests.stores import on_one_store
 
 
 def planted(caller: Any) -> str:
@@ -49,6 +50,7 @@ def test_by_relevance_the_best_answer_comes_first(ada: Any) -> None:
     assert ids(stored(ada, ref, rank="relevance", query="blue kites", tokenBudget=12))[0] == "e1"
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "asked",
     ["tokenBudget=0", "tokenBudget=-1", "tokenBudget=x", "rank=luck", "rank=relevance", "limit=-1", "asOf=then"],
@@ -94,6 +96,7 @@ def test_without_an_embedder_the_fixture_invents_no_order(make_server: Any) -> N
     assert not {"recencyOrder", "relevanceOrder"} & set(shown)
 
 
+@on_one_store
 @pytest.mark.parametrize("budget", [0, 1, "x", True, 10**9])
 def test_a_budget_the_fixture_cannot_show_is_refused(ada: Any, budget: Any) -> None:
     refused = ada.post("/v1/runs", {"workflowId": FIXTURE, "inputs": {"tokenBudget": budget}})

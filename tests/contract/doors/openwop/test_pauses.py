@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from tests.contract.doors.openwop.conftest import SEAMS
 from tests.contract.doors.openwop.schemas import ERROR, valid
+from tests.stores import on_one_store
 
 from reverie.core.entry import Scope
 from reverie.protocols.openwop.workflow import ActiveRun, Node, Workflow
@@ -165,6 +166,7 @@ def test_conflicts_name_the_state(ada: Any) -> None:
     assert (refused.status_code, refused.json()["error"]) == (409, "run_terminal")
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "body", [{"drainPolicy": "later"}, {"drainPolicy": None}, {"drainPolicy": 1}, {"reason": 5}, [], "x"]
 )

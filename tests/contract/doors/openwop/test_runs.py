@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 from tests.contract.doors.openwop.schemas import ERROR, MEMORY_ENTRY, PAYLOADS, RUN_EVENT, RUN_SNAPSHOT, valid
+from tests.stores import on_one_store
 
 from reverie.core.entry import Scope
 from reverie.core.run import Interrupted, RunStatus
@@ -192,6 +193,7 @@ def test_a_consolidation_is_a_run(acme: Any) -> None:
     assert counts == [(3, 1), (1, 1)]
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "body",
     [
@@ -256,6 +258,7 @@ def test_what_a_caller_sends_with_a_run_passes_the_redactor(ada: Any) -> None:
     assert "REDACTED" in json.dumps([run["inputs"], run["metadata"], run["tags"]])
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("query", "code"),
     [

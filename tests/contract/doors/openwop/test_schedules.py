@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.contract.doors.openwop.test_runs import events, fill, of_type
+from tests.stores import on_one_store
 
 from reverie.jobs.timetable import HORIZON_MS
 
@@ -98,6 +99,7 @@ def test_a_cron_beyond_the_horizon_is_refused_too(acme: Any, monkeypatch: pytest
     assert answer.json()["details"]["maxFutureHorizon"] == "PT1H"
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "body",
     [

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 from tests.contract.doors.openwop.schemas import ERROR, MEMORY_ENTRY, RUN_EVENT, valid
 from tests.contract.doors.openwop.test_runs import events, start
+from tests.stores import on_one_store
 
 from reverie.core.clock import from_iso, to_iso
 from reverie.core.errors import Invalid
@@ -52,6 +53,7 @@ def read(caller: Any, ref: str, **query: Any) -> list[dict[str, Any]]:
     return list(shown["entries"])
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("switches", "on"),
     [
@@ -85,6 +87,7 @@ def test_production_refuses_to_start_with_a_seam() -> None:
     Settings.load({"OPENWOP_MEMORY_COMPACTION": "true", "REVERIE_PRODUCTION": "true"})
 
 
+@on_one_store
 @pytest.mark.parametrize("ref", REFS)
 def test_names_of_the_suite_are_plain_names(seamed: Any, ada: Any, ref: str) -> None:
     kept = ada.put("A note.", ref=ref, tags=["plain"])

@@ -9,6 +9,7 @@ import pytest
 from tests.contract.doors.openwop.schemas import ERROR, valid
 from tests.contract.doors.openwop.test_runs import events, start
 from tests.contract.doors.openwop.test_workflows import begin
+from tests.stores import on_one_store
 
 from reverie.core.entry import Scope
 from reverie.core.event import NewEvent
@@ -24,6 +25,7 @@ def frames(caller: Any, run_id: str, query: str = "", **headers: str) -> list[di
     return [dict(line.split(": ", 1) for line in block) for block in blocks]
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "modes", ["values,updates", "updates,values", "nope", "updates,nope", "", "values,values,debug"]
 )
@@ -70,6 +72,7 @@ def test_no_buffer_no_batch(ada: Any, query: str) -> None:
     assert "batch" not in {frame["event"] for frame in frames(ada, run, query)}
 
 
+@on_one_store
 @pytest.mark.parametrize("wrong", ["", "-1", "5001", "1.5", "x"])
 def test_a_buffer_out_of_range_is_refused(ada: Any, wrong: str) -> None:
     run = start(ada, "conformance-noop")["runId"]

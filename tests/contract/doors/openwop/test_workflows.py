@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.contract.doors.openwop.schemas import ERROR, WORKFLOW, valid
 from tests.contract.doors.openwop.test_runs import FIXTURES, PLAIN, events, start
+from tests.stores import on_one_store
 
 PASSES = ["reverie.memory.compact", "reverie.memory.consolidate", "reverie.memory.distill"]
 
@@ -31,6 +32,7 @@ def until(caller: Any, run_id: str, *statuses: str) -> dict[str, Any]:
     raise AssertionError(run)
 
 
+@on_one_store
 @pytest.mark.parametrize("workflow", [*PASSES, *FIXTURES, *PLAIN])
 def test_every_workflow_that_can_be_run_has_a_definition(ada: Any, workflow: str) -> None:
     answer = ada.get(f"/v1/workflows/{workflow}")
@@ -88,6 +90,7 @@ def test_a_delay_runs_and_then_ends(ada: Any) -> None:
     ]
 
 
+@on_one_store
 @pytest.mark.parametrize(
     ("workflow", "inputs"),
     [
@@ -131,6 +134,7 @@ def test_many_are_cancelled_each_by_itself(seamed: Any, ada: Any) -> None:
     assert again == [{"runId": going, "ok": True, "status": "cancelled"}]
 
 
+@on_one_store
 @pytest.mark.parametrize("body", [{}, {"runIds": []}, {"runIds": "x"}, {"runIds": [1]}, {"runIds": ["x"] * 101}])
 def test_a_bulk_that_makes_no_sense_is_refused(ada: Any, body: dict[str, Any]) -> None:
     answer = ada.post("/v1/runs:bulk-cancel", body)

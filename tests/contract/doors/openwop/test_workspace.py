@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 from tests.contract.doors.openwop.schemas import ERROR, FILE, LISTED_FILE, UPDATED, valid
 from tests.contract.doors.openwop.test_runs import start
+from tests.stores import on_one_store
 
 from reverie.protocols.openwop.workspace import MAX_FILE_BYTES, MAX_FILES, MAX_VERSIONS
 
@@ -60,6 +61,7 @@ def test_slashes_in_a_path_may_be_encoded_or_not(acme: Any) -> None:
     assert acme.get(f"{FILES}/a/b/c.md").json() == acme.get(f"{FILES}/a%2Fb%2Fc.md").json()
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "path",
     [
@@ -88,6 +90,7 @@ def test_a_path_outside_the_grammar_is_refused(acme: Any, path: str) -> None:
     assert acme.get(FILES).json() == {"files": []}
 
 
+@on_one_store
 @pytest.mark.parametrize("path", ["a%2F%2Fb", "a%2F.%2Fb", "a%2F", "a%2F."])
 def test_an_empty_or_dot_segment_is_refused_in_a_new_path(acme: Any, path: str) -> None:
     refused(acme.send("PUT", f"{FILES}/{path}", json={"content": "x"}), 400, "validation_error")
@@ -95,12 +98,14 @@ def test_an_empty_or_dot_segment_is_refused_in_a_new_path(acme: Any, path: str) 
     assert acme.get(FILES).json() == {"files": []}
 
 
+@on_one_store
 @pytest.mark.parametrize("path", ["a", "A9", "a..b", "a.md", "a/b-c_d.e", "a" * 256, "0/x"])
 def test_every_path_of_the_grammar_works(acme: Any, path: str) -> None:
     assert put(acme, path).json()["path"] == path
     assert acme.get(url(path)).status_code == 200
 
 
+@on_one_store
 @pytest.mark.parametrize(
     "body",
     [
