@@ -10,8 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from reverie.distil import must_keep as mustkeep
 from reverie.distil.extractive import ExtractiveDistiller, OutputTooSmallError
@@ -77,7 +78,7 @@ def sources(draw: st.DrawFn) -> list[Source]:
     ]
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(sources(), st.integers(0, 200))
 def test_a_budget_is_never_exceeded_and_the_minimum_is_exact(given_sources: list[Source], budget: int) -> None:
     prepared = DISTILLER.prepare(given_sources)
@@ -93,7 +94,7 @@ def test_a_budget_is_never_exceeded_and_the_minimum_is_exact(given_sources: list
     assert DISTILLER.distil(prepared, output_tokens=minimum, count=count).tokens <= minimum
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(sources(), st.randoms(use_true_random=False))
 def test_insertion_order_and_repetition_change_nothing(given_sources: list[Source], rng: random.Random) -> None:
     prepared = DISTILLER.prepare(given_sources)
@@ -108,7 +109,7 @@ def test_insertion_order_and_repetition_change_nothing(given_sources: list[Sourc
     )
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(sources(), st.integers(0, 150))
 def test_its_own_output_passes_every_gate(given_sources: list[Source], budget: int) -> None:
     prepared = DISTILLER.prepare(given_sources)
@@ -125,7 +126,7 @@ def test_its_own_output_passes_every_gate(given_sources: list[Source], budget: i
     assert report.passed, (report.failures, report.missing, report.invented, report.flipped, made.text)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(sources())
 def test_every_statement_traces_to_its_sources_and_no_id_is_lost(given_sources: list[Source]) -> None:
     prepared = DISTILLER.prepare(given_sources)
@@ -138,7 +139,7 @@ def test_every_statement_traces_to_its_sources_and_no_id_is_lost(given_sources: 
     assert all(s.text in made.text and s.source_ids for s in made.statements)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(sources())
 def test_markers_are_whole_or_absent(given_sources: list[Source]) -> None:
     prepared = DISTILLER.prepare(given_sources)
@@ -146,7 +147,7 @@ def test_markers_are_whole_or_absent(given_sources: list[Source]) -> None:
     assert made.text.count("REDACTED") == made.text.count("[REDACTED:api_key]")
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(sources())
 def test_saying_it_twice_adds_no_statement(given_sources: list[Source]) -> None:
     again = [Source(s.id + "x", s.content, s.created_at, s.speaker, s.kind, s.pinned) for s in given_sources]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.stores import open_store
+from tests.stores import on_one_store, open_store
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport, GateFailed, Selector, TokenBudgetExceeded
@@ -155,9 +155,9 @@ def world(engine: str, request: pytest.FixtureRequest) -> Iterator[type[World]]:
         postgres.drop_database(url)
 
 
-def examples(count: int) -> Any:
+def examples(count: int, *, soak: int) -> Any:
     return settings(
-        max_examples=count * 50 if SOAK else count,
+        max_examples=soak if SOAK else count,
         deadline=None,
         derandomize=not SOAK,
         database=None,
@@ -166,7 +166,7 @@ def examples(count: int) -> Any:
     )
 
 
-@examples(12)
+@examples(6, soak=600)
 @given(memory=drafts(), budget=st.sampled_from([None, 300, 1000]), later=st.booleans())
 def test_dream_then_undo_is_identity(world: type[World], memory: list[Draft], budget: int | None, later: bool) -> None:
     one = world()
@@ -207,7 +207,8 @@ def test_dream_then_undo_is_identity(world: type[World], memory: list[Draft], bu
         assert repeated.checksum == report.checksum
 
 
-@examples(12)
+@on_one_store
+@examples(6, soak=600)
 @given(memory=drafts())
 def test_the_minimum_is_exact(world: type[World], memory: list[Draft]) -> None:
     one = world()
@@ -227,7 +228,8 @@ def test_the_minimum_is_exact(world: type[World], memory: list[Draft]) -> None:
     assert report.tokens_used <= least
 
 
-@examples(6)
+@on_one_store
+@examples(4, soak=300)
 @given(memory=drafts(least=10, most=60), budget=st.sampled_from([250, 500, 1500]))
 def test_nights_shrink_a_memory_within_budget_and_end(world: type[World], memory: list[Draft], budget: int) -> None:
     one = world()
@@ -253,7 +255,8 @@ def test_nights_shrink_a_memory_within_budget_and_end(world: type[World], memory
     assert one.host.audit.verify(ADA).ok
 
 
-@examples(6)
+@on_one_store
+@examples(6, soak=300)
 @given(memory=drafts(least=4, most=16), tag=st.sampled_from(["red", "blue"]), age=st.sampled_from([0, 100, 300]))
 def test_only_what_is_selected_is_taken(world: type[World], memory: list[Draft], tag: str, age: int) -> None:
     one = world()

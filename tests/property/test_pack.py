@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from reverie.providers.tokenizer import TokenCounter
 from reverie.search.context import CLOSE, OPEN, PackItem, pack
@@ -43,7 +44,7 @@ items = st.lists(
 )
 
 
-@settings(deadline=None)
+@examples(100)
 @given(items=items, budget=st.integers(-1, 600), counter=st.sampled_from(sorted(COUNTERS)))
 def test_budget_and_block_hold(items, budget, counter):
     count = COUNTERS[counter]
@@ -63,7 +64,7 @@ def test_budget_and_block_hold(items, budget, counter):
     assert "</memory" not in plain
 
 
-@settings(deadline=None)
+@examples(100)
 @given(items=items, budget=st.integers(50, 600), seed=st.integers(0, 9))
 def test_order_of_items_does_not_matter(items, budget, seed):
     unique = list({(one.id): one for one in items}.values())

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.relay import Answered, Wire, exchange, running
 
 from reverie.protocols.responses.proxy.application import Proxy
@@ -108,7 +109,7 @@ def shown(answer: Answered) -> tuple[bytes, list[tuple[bytes, bytes]], bytes, bo
     return answer.line.split()[1], end_to_end(answer.headers), answer.body, answer.whole
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(METHOD, PATH, QUERY, HEADERS, BODY, st.booleans(), STATUS, HEADERS, BODY, FRAMING)
 def test_direct_and_proxied_are_the_same_bytes(
     wire: Wire,
@@ -138,7 +139,7 @@ def test_direct_and_proxied_are_the_same_bytes(
     assert end_to_end(first.headers) == end_to_end(second.headers)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(WILD_PATH)
 def test_no_path_leads_out_of_the_base(wire: Wire, proxy: int, path: bytes) -> None:
     wire.answer, wire.cut = framed(200, [], b"", "length"), False

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from reverie.redact import RULES, KnownSecrets, load_redactor
 from reverie.redact.rules.sample import fill
@@ -63,7 +64,7 @@ def cases(draw):
 
 
 @given(cases())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_no_registered_value_survives_and_twice_is_once(case):
     known, values, text = case
     once = REDACTOR.text(text, known)
@@ -75,7 +76,7 @@ def test_no_registered_value_survives_and_twice_is_once(case):
 
 
 @given(st.lists(cases(), max_size=8))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_many_equals_text_on_each(drawn):
     known = drawn[0][0] if drawn else KnownSecrets.EMPTY
     texts = [text for _, _, text in drawn]
@@ -88,7 +89,7 @@ def test_many_equals_text_on_each(drawn):
         max_size=8,
     )
 )
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_lines_do_not_influence_each_other(lines):
     assert REDACTOR.text("\n".join(lines)).text == "\n".join(REDACTOR.text(line).text for line in lines)
 
@@ -104,7 +105,7 @@ def test_lines_do_not_influence_each_other(lines):
         max_leaves=8,
     ),
 )
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_values_keep_their_shape_and_are_stable(case, value):
     known, values, text = case
     value = {"text": text, text: value}

@@ -461,8 +461,8 @@ def _database(postgres: PostgresServer) -> Iterator[None]:
 
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": not SOAK}
 TestInMemory = HostMachine.TestCase
-TestInMemory.settings = settings(max_examples=2000 if SOAK else 30, stateful_step_count=40, **COMMON)  # type: ignore[arg-type]
+TestInMemory.settings = settings(max_examples=2000 if SOAK else 12, stateful_step_count=40, **COMMON)  # type: ignore[arg-type]
 TestInFile = FileMachine.TestCase
-TestInFile.settings = settings(max_examples=500 if SOAK else 8, stateful_step_count=40, **COMMON)  # type: ignore[arg-type]
+TestInFile.settings = settings(max_examples=500 if SOAK else 5, stateful_step_count=40, **COMMON)  # type: ignore[arg-type]
 TestInPostgres = PostgresMachine.TestCase
-TestInPostgres.settings = settings(max_examples=200 if SOAK else 5, stateful_step_count=40, **COMMON)  # type: ignore[arg-type]
+TestInPostgres.settings = settings(max_examples=200 if SOAK else 4, stateful_step_count=40, **COMMON)  # type: ignore[arg-type]

@@ -10,8 +10,9 @@ from bench.redact_corpus import held_out_corpus, main_corpus
 from bench.redact_fourth import fourth_corpus
 from bench.redact_second import second_corpus
 from bench.redact_third import third_corpus
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from reverie.redact import RULES, Redactor
 from reverie.redact.known import encode
@@ -73,7 +74,7 @@ def test_trigger_matches_whatever_the_pattern_allows(rule):
     pattern = re.compile(rule.pattern, re.ASCII)
     alphabet = st.characters(min_codepoint=9, max_codepoint=126) if rule.pattern.isascii() else None
 
-    @settings(max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @examples(15, database=None, suppress_health_check=list(HealthCheck))
     @given(st.from_regex(pattern, alphabet=alphabet))
     def check(text):
         data = encode(text)
