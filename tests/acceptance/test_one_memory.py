@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -17,6 +15,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.acceptance.test_server import PATIENCE, Child
+from tests.commands import invoke
 
 import reverie
 
@@ -69,13 +68,11 @@ class Story:
     def command(self, *arguments: str) -> Any:
         """What a command prints as JSON, on the same data."""
         where = ["--database-url", self.target] if self.target.startswith("postgresql:") else []
-        line = [sys.executable, "-m", "reverie.api.cli.main", *arguments, "--json", *where]
         env = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
         folder = self.data if where else Path(self.target)
-        done = subprocess.run(
-            line, env={**env, "REVERIE_DATA": str(folder)}, capture_output=True, text=True, check=True
-        )
-        return json.loads(done.stdout)
+        answer = invoke(*arguments, "--json", *where, environment={**env, "REVERIE_DATA": str(folder)})
+        assert answer.code == 0, answer
+        return answer.json
 
     def tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """What a tool answers over MCP."""
