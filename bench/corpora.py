@@ -27,9 +27,9 @@ from pathlib import Path
 DATA = Path(__file__).parent / "data"
 OURS = (
     *("personal", "work", "habits", "diary", "kitchen", "languages", "tongues", "long", "asides"),
-    *("household", "project", "support", "profile", "site", "family", "abroad", "runner"),
+    *("household", "project", "support", "profile", "site", "family", "abroad", "runner", "surgery", "crossing"),
 )
-JUDGES = ("studio", "lab", "polyglot", "chat", "allotment", "cycles", "firm", "repository", "darkroom")
+JUDGES = ("studio", "lab", "polyglot", "chat", "allotment", "cycles", "firm", "repository", "darkroom", "boatyard")
 """Nothing is fitted on these."""
 _WORD = re.compile(r"\w+")
 

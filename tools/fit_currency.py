@@ -4,7 +4,7 @@
 
 Pairs of the best hits of every question of our corpora (bench/data; held-out questions are not asked): right are those
 of a changed fact and the note that it replaced, wrong are those where something newer would overtake the answer, and,
-with a small weight, all others. The four weights are a logistic regression over them, and the sum that is enough is a
+with a small weight, all others. The weights are a logistic regression over them, and the sum that is enough is a
 little below even odds: an overtaken fact in the first place is worse than an answer in the second. Prints the weights,
 which are those in the source, and for each corpus how its own pairs are judged by weights fitted on the others.
 """
@@ -26,13 +26,14 @@ from bench import corpora
 
 import reverie
 from build_confidence import found
-from reverie.search.currency import COMPARED, LONGEST, WEIGHTS, pairs
+from reverie.search.currency import WEIGHTS, pairs
+from reverie.search.kinds import kinds
 from reverie.search.rank import WEIGHTS as SIGNALS
 from reverie.search.rank import rank
 
-LENIENT = 0.7
+LENIENT = 0.35
 """By so much the sum may stay below even odds."""
-OTHERS = 0.1
+OTHERS = 0.05
 """Weight of a pair that has nothing to do with the answer."""
 
 
@@ -78,10 +79,14 @@ def judged(
     scores = [0.0] * len(held.candidates)
     for one in ranked:
         scores[place[one.key]] = one.score
-    best = [place[one.key] for one in ranked[:COMPARED] if len(held.candidates[place[one.key]].content) <= LONGEST]
-    best.sort(key=lambda at: held.candidates[at].position)
+    order = [place[one.key] for one in ranked]
+    best = order[:20]
+    fitting = kinds(held.question.text, [held.candidates[at].content for at in best])
+    most = max(fitting, default=0)
+    fits = {at: fit / most for at, fit in zip(best, fitting, strict=True)} if most else None
     made = []
-    for old, new, features in pairs(held.question.words, held.candidates, best, spoken=bool(held.neighbours)):
+    spoken = bool(held.neighbours)
+    for old, new, features in pairs(held.question.words, held.candidates, scores, order, fits=fits, spoken=spoken):
         if scores[new] < scores[old]:
             before, after = (answer(asked, held.candidates[at]) for at in (old, new))
             unknown = (after == "new") != (before == "old") or (

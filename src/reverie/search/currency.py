@@ -3,10 +3,11 @@
 Two of the best passages may be about the same matter when the same author wrote both, neither is about someone else,
 and they share words. Outside a conversation the authors may differ, unless one of them speaks of himself. The newer one
 must say that something changed ("no longer", "instead", "moved to"), or have every word of the question that the older
-one has. Then four things are added up: whether the newer one speaks of a change, how much they share, whether the older
-one is the statement it shares most with, and the share of the question that both have. A word that many of the best
-have counts less: that two notes name the same person makes them no statements about the same matter. The weights are
-those that `tools/fit_currency.py` prints.
+one has. Then six things are added up: how surely the newer one speaks of a change, how much they share, whether the
+older one is the statement it shares most with, the share of the question that both have, how near the older one is to
+the first place, and whether the newer one has the kind of thing that is asked for. A word that many of the best have
+counts less: that two notes name the same person makes them no statements about the same matter. The weights are those
+that `tools/fit_currency.py` prints.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from reverie.search.languages import ENGLISH
 
 COMPARED = 10
 """So many of the best are compared with each other."""
-WEIGHTS = {"changes": 1.9, "shared": 4.1, "partner": 2.2, "asked": 2.8}
-ENOUGH = 6.2
+WEIGHTS = {"changes": 1.9, "shared": 3.4, "partner": 2.4, "asked": 2.1, "place": 1.9, "kind": 0.3}
+ENOUGH = 7.8
 """The sum from which a newer passage overtakes."""
-_CLOSE, _CLOSE_IN_DREAM = 1 / 3, 1 / 2
+_CLOSE, _CLOSE_IN_DREAM = 1 / 5, 1 / 2
 """The share of an older passage's score that a newer one needs, so that no clearly better answer is buried. The lines
 of one dream need more: a dream has ordered its statements already."""
 _SHORT = 300
@@ -36,57 +37,71 @@ _SHORT = 300
 LONGEST = 480
 """Characters up to which passages are compared: one long answer does not overtake another."""
 _FIRST = 1e-6
+_ANY = 0.5
+"""Fit of a passage to a question that asks for no kind of thing in particular."""
 _TELLS = (0.0, *[log((COMPARED + 1) / count) for count in range(1, COMPARED + 1)])
 """Weight of a shared term by the number of the compared passages that have it."""
 _OWN = re.compile(r"\b(?:i|my|me|mine|i'm|i've|i'll|ich|mein\w*|mich|mir)\b", re.IGNORECASE)
 """Words with which authors speak of themselves."""
 
 _ENGLISH = re.compile(
-    r"\b(?:(?-i:[Nn]ew(?= [a-z0-9]))|now|nowadays|these days|no longer|any ?more|no more|from now on|instead"
-    r"|rather than|since|as of|in (?:its|their|his|her|my|our) place|used to|formerly|until further notice|correction"
-    r"|relocated|move[sd]|moving|switche[sd]|change[sd]|swapped|replace[sd]|migrated|transferred|handed"
-    r"|t(?:ake[sn]?|ook) over|stopped|quit|dropped|g(?:ave|iven) up|cancell?ed|called off|abandoned|discontinued"
-    r"|closed|shut down|retired|resigned|left|gone|sold|went bust|goodbye|promoted|raised|increased|lowered|reduced"
-    r"|cut to|(?:up|down) to|(?:went|goes) (?:up|down)|put (?:me|him|her|us) on|extended|shortened|postponed"
+    r"\b(?:now|nowadays|these days|no longer|any ?more|no more|from now on|instead"
+    r"|rather than|as of|in (?:its|their|his|her|my|our) place|used to|formerly|until further notice|correction"
+    r"|relocated|move[sd]|switche[sd]|changed|swapped|migrated|transferred|handed"
+    r"|t(?:ake[sn]?|ook) over|quit|dropped|g(?:ave|iven) up|cancell?ed|called off|abandoned|discontinued"
+    r"|shut down|retired|resigned|gone|went bust|goodbye|promoted|raised|increased|lowered|reduced"
+    r"|cut to|down to|(?:went|goes) (?:up|down)|put (?:me|him|her|us) on|extended|shortened|postponed"
     r"|pushed (?:back|forward)|brought forward|rescheduled|decided (?:against|for|on)|settled on"
-    r"|put off|on hold|delayed|shifted|finished|ended|is over|are over|done with|expired|r[ua]n out"
-    r"|(?:broke|broken|split) up|died|passed|scrapped|got rid|axed|repaired|recovered|healed"
+    r"|put off|on hold|delayed|shifted|slipped|deferred|is over|are over|done with|expired|r[ua]n out|ended up"
+    r"|(?:broke|broken|split) up|died|scrap(?:ped)?|got rid|axed|repaired|recovered|healed|(?:up|down)graded"
     r"|step(?:s|ped) down|st(?:ands|ood) down|on (?:\w+ )?leave|doubled|halved|rose to|fell to|in the end|for good"
-    r"|turned out|is off|are off|is out|are out"
-    r"|made up (?:his|her|my|our|their) minds?|again|after all|reversed|cure[sd]|back (?:on|to)"
+    r"|turn(?:s|ed) out|is off|are off|is out|are out|same (?:day|time|hour|place|room|price|address)"
+    r"|as (?:ever|before)|made up (?:his|her|my|our|their) minds?|after all|reversed|cure[sd]|back to"
     r"|upped|bumped|renamed|superseded|overruled|revised|amended|ditched|paid (?:\w+ )?back|goes to (?=[€$£]?\d)"
     r"|(?:up|down) from|with (?:immediate )?effect|effective (?:from|immediately)"
     r"|from (?:today|tomorrow|next|this) ?\w*|(?:from|starting|beginning)(?: on| in)?(?: \d{1,2}(?:st|nd|rd|th)?)?"
     r" (?:january|february|march|april|may|june|july|august|september|october|november|december)(?: on)?)\b",
     re.IGNORECASE,
 )
+_ENGLISH_AMBIGUOUS = re.compile(
+    r"\b(?:(?-i:[Nn]ew(?= [a-z0-9]))|since|moving|changes|replace[sd]|stopped|closed|left|sold|up to|finished|ended"
+    r"|passed|again|back on)\b",
+    re.IGNORECASE,
+)
+"""Words that say so in one sentence of three."""
 _OTHERS = re.compile(
-    r"\b(?:jetzt|nun|nicht mehr|kein\w* mehr|statt|stattdessen|neue[rsn]?|umgezogen|zieht um|verschoben|verlegt"
+    r"\b(?:jetzt|nun|nicht mehr|kein\w* mehr|statt|stattdessen|neue?[rsn]?|hört auf|übernimmt|selbe[rn]?"
+    r"|gleiche[rn]? \w+|umgezogen|zieht um|verschoben|verlegt"
     r"|geändert|gewechselt|wechselt|aufgehört|ab sofort|künftig|inzwischen|mittlerweile|ersetzt|gekündigt|abgesagt"
     r"|erhöht|gesenkt|doch nicht|ab (?:heute|morgen|nächste[rmn]?|diese[rmn]?|dem \d+|\d+\.)|erst (?:am|um|ab)"
-    r"|maintenant|désormais|dorénavant|n(?:e |').{1,20} plus|nouveau|nouvelle|déménagé|changé|remplacé|arrêté|annulé"
+    r"|maintenant|désormais|dorénavant|n(?:e |').{1,20} plus|nouveaux?|nouvelles?"
+    r"|même (?:heure|jour|endroit)|déménagé|changé|remplacé|arrêté|annulé"
     r"|reporté|déplacé|augmenté|baissé|au lieu|plutôt|à partir d(?:e|u|')|depuis (?:ce|cette|aujourd'hui)|finalement"
     r"|modifié|reprogrammé|relevé"
-    r"|ahora|ya no|nuev[oa]|mudado|mudó|cambi(?:ado|ó)|pas(?:ado|ó) a|en lugar|en vez|dejó|dejado|cancelad[oa]"
+    r"|ahora|ya no|nuev[oa]s?|mism[oa] (?:hora|día|sitio|lugar)|quitado"
+    r"|mudado|mudó|cambi(?:ado|ó)|pas(?:ado|ó) a|en lugar|en vez|dejó|dejado|cancelad[oa]"
     r"|aplazad[oa]|subi(?:do|ó)|bajado|reemplazad[oa]|a partir del?|desde (?:hoy|este|esta)|se encarga|al final"
     r"|modificad[oa]"
-    r"|adesso|ora|non (?:.{1,20} )?più|spostat[oa]|cambiat[oa]|trasferit[oa]|invece|sostituit[oa]|annullat[oa]"
+    r"|adesso|ora|stess[oa] (?:ora|giorno|posto)"
+    r"|non (?:.{1,20} )?più|spostat[oa]|cambiat[oa]|trasferit[oa]|invece|sostituit[oa]|annullat[oa]"
     r"|aumentat[oa]|smesso|d'ora in poi|nuov[oa]|alzat[oa]|abbassat[oa]|da (?:oggi|domani|quest[oa])|alla fine"
     r"|rinviat[oa]"
-    r"|agora|já não|mudou|mudaram|nov[oa]|passou|deixou|em vez|trocou|substituíd[oa]|cancelad[oa]|adiad[oa]|aumentou"
+    r"|agora|já não|mesm[oa] (?:hora|dia|sítio|lugar)|desisti(?:u|ram)"
+    r"|mudou|mudaram|nov[oa]|passou|deixou|em vez|trocou|substituíd[oa]|cancelad[oa]|adiad[oa]|aumentou"
     r"|a partir d[eao]|desde (?:hoje|este|esta)|afinal|alterad[oa]"
-    r"|nu|niet meer|geen .{1,20} meer|nieuwe?|voortaan|verhuisd|verplaatst|gewijzigd|gestopt|in plaats|vervangen"
+    r"|nu|niet meer|zelfde|stopt|verzet|neemt .{1,20} over"
+    r"|geen .{1,20} meer|nieuwe?|voortaan|verhuisd|verplaatst|gewijzigd|gestopt|in plaats|vervangen"
     r"|vanaf (?:vandaag|morgen|nu|volgende|deze|\d+)|toch niet|verhoogd|verlaagd"
     r"|teraz|już nie|nie .{1,20} już|now[yae]|zamiast|przeniesion\w+|przeprowadzi\w+|zmieni\w+|od teraz"
     r"|od (?:dziś|dzisiaj|jutra|tego)|przestał\w*|podniesion\w+|jednak"
     r"|теперь|больше не|уже не|вместо|нов(?:ый|ая|ое|ые)|переехал[аи]?|переведен\w*|перенес\w+|изменил\w+|сменил\w+"
-    r"|отменен\w*|перестал[аи]?|отныне|перевели|перенесли|с (?:сегодня|завтра|этой|этого)|подня(?:ли|лась|лся)"
+    r"|отмен(?:ен|ил)\w*|перестал[аи]?|отныне|перевели|перенесли|с (?:сегодня|завтра|этой|этого)|подня(?:ли|лась|лся)"
     r"|передумал[аи]?"
     r"|artık|şimdi|yeni|yerine|taşındı\w*|değişti\w*|bundan sonra|bıraktı\w*|iptal|ertelendi|itibar\w+"
     r"|(?:bugün|yarın)dan|vazgeçti\w*"
     r"|flyttad?|flyttat|inte längre|numera|i stället|istället|nya?|ikke længere|nyt?|i stedet|fremover)\b"
-    r"|改|变更|变成|變|換|换|调整|不再|取消|変わ|変更|移転|引っ越|やめ|今は|これから|바뀌|바뀐|이제|변경|옮겼|그만"
-    r"|الآن|أصبح|انتقل|تغير|بدلا|لم يعد|لم تعد|अब|बदल|की जगह",
+    r"|改|变更|变成|變|換|换|调整|不再|取消|涨|変わ|変更|移転|引っ越|やめ|今は|これから|바뀌|바뀐|이제|변경|옮겼|그만"
+    r"|الآن|أصبح|صار|غيّر|انتقل|تغير|بدلا|لم يعد|لم تعد|अब|बदल|की जगह",
     re.IGNORECASE,
 )
 """Words that say that something is no longer as it was; `_ENGLISH` in English texts, both in others."""
@@ -101,7 +116,8 @@ _TELLING = frozenset(
         " reversed cured cures back from off hold delayed shifted finished ended over done expired out broke broken"
         " split died passed scrapped rid axed repaired recovered healed steps stepped stands"
         " stood leave doubled halved rose fell end for turned upped bumped renamed superseded overruled revised"
-        " amended ditched paid effect effective starting beginning"
+        " amended ditched paid effect effective starting beginning slipped deferred scrap upgraded downgraded turns"
+        " same ever before"
     )
 )
 """One word of each of `_ENGLISH`: a text without any of them needs no closer look."""
@@ -137,24 +153,22 @@ def overtake(
     scores: Sequence[float],
     order: Sequence[int],
     *,
+    fits: Mapping[int, float] | None = None,
     spoken: bool = False,
 ) -> tuple[dict[int, float], dict[int, int]]:
     """Return the gain of newer candidates over older ones about the same matter, and the place of the newest for each
     older one.
 
-    `order` has the places of the candidates, best first; the older ones are in the order of time. `spoken`: they are
-    turns of a conversation.
+    `order` has the places of the candidates, best first; the older ones are in the order of time. `fits`: how well each
+    has the kind of thing that is asked for, 0 to 1. `spoken`: they are turns of a conversation.
     """
-    best = [at for at in order[:COMPARED] if len(candidates[at].content) <= LONGEST]
-    best.sort(key=lambda at: (candidates[at].created_at, candidates[at].position, candidates[at].number))
-    now = {at: scores[at] for at in best}
+    now = {at: scores[at] for at in order[:COMPARED]}
     older: dict[int, int] = {}
-    for old, new, features in pairs(asked, candidates, best, spoken=spoken, least=ENOUGH):
-        close = _CLOSE_IN_DREAM if candidates[new].position == candidates[old].position else _CLOSE
-        if weighed(features) > ENOUGH and scores[new] >= close * scores[old]:
+    for old, new, features in pairs(asked, candidates, scores, order, fits=fits, spoken=spoken, least=ENOUGH):
+        if weighed(features) > ENOUGH:
             now[new] = max(now[new], now[old] + _FIRST)
             older[old] = new
-    return {at: round(now[at] - scores[at], 6) for at in best if now[at] > scores[at]}, older
+    return {at: round(gained - scores[at], 6) for at, gained in now.items() if gained > scores[at]}, older
 
 
 def weighed(features: Mapping[str, float]) -> float:
@@ -165,16 +179,21 @@ def weighed(features: Mapping[str, float]) -> float:
 def pairs(
     asked: Sequence[Word],
     candidates: Sequence[Dated],
-    best: Sequence[int],
+    scores: Sequence[float],
+    order: Sequence[int],
     *,
+    fits: Mapping[int, float] | None = None,
     spoken: bool = False,
     least: float = 0.0,
 ) -> Iterator[tuple[int, int, dict[str, float]]]:
-    """(older, newer, features) of pairs among `best`, in the order of time, that may be about the same matter.
+    """(older, newer, features) of pairs of the best, in the order of time, that may be about the same matter.
 
-    Pairs whose sum cannot be above `least` are left out: whether something changed is not read for them.
+    Pairs whose sum cannot be above `least` are left out: whether something changed is not read for them. So are those
+    whose older one is clearly better.
     """
     asked = [word for word in asked if word.terms[0][0] not in _CHANGE_TERMS]
+    places = {at: place for place, at in enumerate(order[:COMPARED]) if len(candidates[at].content) <= LONGEST}
+    best = sorted(places, key=lambda at: (candidates[at].created_at, candidates[at].position, candidates[at].number))
     texts = [candidates[at].content for at in best]
     said = {
         at: _Said(text, frozenset(own), asked, guessed)
@@ -194,17 +213,20 @@ def pairs(
             most[new] = max(most.get(new, 0.0), value)
     for (old, new), value in common.items():
         one, other = said[old], said[new]
-        if one.terms == other.terms:  # said again
+        needed = scores[old] * (_CLOSE_IN_DREAM if candidates[old].position == candidates[new].position else _CLOSE)
+        if one.terms == other.terms or scores[new] < needed:  # said again, or clearly worse
             continue
         features = {
             "changes": 1.0,
             "shared": value / min(whole[old], whole[new]),
             "partner": value / most[new],
             "asked": min(one.share, other.share),
+            "place": 1 / (1 + min(places[old], places[new])),
+            "kind": fits.get(new, _ANY) if fits else _ANY,
         }
         if weighed(features) <= least:
             continue
-        features["changes"] = float(other.changes)
+        features["changes"] = other.changes
         kept = all(other.asked.get(word, 0.0) >= weight for word, weight in one.asked.items())
         if other.changes or (one.asked and kept):
             yield old, new, features
@@ -236,9 +258,9 @@ class _Said:
         return fsum([self._question[place].weight * exact for place, exact in self.asked.items()]) / (whole or 1.0)
 
     @cached_property
-    def changes(self) -> bool:
-        """Whether it says that something changed."""
-        return len(self.text) <= _SHORT and changes(self.text, self._guessed)
+    def changes(self) -> float:
+        """Certainty that it says that something changed, from 0 to 1."""
+        return _change(self.text, self._guessed) if len(self.text) <= _SHORT else 0.0
 
     @cached_property
     def own(self) -> bool:
@@ -248,10 +270,18 @@ class _Said:
 
 def changes(text: str, guessed: tuple[str, bool]) -> bool:
     """Whether a text says that something changed. `guessed`: its language, and whether it shows that."""
+    return _change(text, guessed) > 0
+
+
+def _change(text: str, guessed: tuple[str, bool]) -> float:
+    """Certainty that a text says that something changed: 1, 0.5 for a word that often means something else, or 0."""
     words = set(_PLAIN_WORD.findall(text.lower()))
-    if not words.isdisjoint(_TELLING) and _ENGLISH.search(text) is not None:
-        return True
-    return guessed != (ENGLISH, True) and _OTHERS.search(text) is not None
+    telling = not words.isdisjoint(_TELLING)
+    if telling and _ENGLISH.search(text) is not None:
+        return 1.0
+    if (guessed != (ENGLISH, True) or not text.isascii()) and _OTHERS.search(text) is not None:
+        return 1.0
+    return 0.5 if telling and _ENGLISH_AMBIGUOUS.search(text) is not None else 0.0
 
 
 def _may_overtake(new: Dated, old: Dated, said: _Said, before: _Said, spoken: bool) -> bool:

@@ -201,7 +201,9 @@ def ranked(
     gains: dict[int, float] = {}
     older: dict[int, int] = {}
     if weights.currency:
-        gains, older = overtake(question.words, chosen, scores, order, spoken=bool(neighbours))
+        most = max(fitting, default=0)
+        fits = {at: fit / most for at, fit in zip(best, fitting, strict=True)} if most else None
+        gains, older = overtake(question.words, chosen, scores, order, fits=fits, spoken=bool(neighbours))
         if gains:
             gained = [round(score + gains.get(at, 0.0), 6) for at, score in enumerate(scores)]
             order = sorted(by_age, key=gained.__getitem__, reverse=True)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from reverie.search.analysis import Word
 from reverie.search.analysis import question as words_of
+from reverie.search.currency import pairs
 from reverie.search.dates import periods
 from reverie.search.rank import SESSION_GAP_MS, SIGNALS, WEIGHTS, Candidate, Question, rank, worth_widening
 
@@ -200,6 +201,32 @@ def test_a_change_said_in_other_words_comes_first_and_is_as_sure(question, old, 
     ranked = rank(ask(question), candidates, neighbours={})
     assert [one.id for one in ranked] == ["e2", "e1"]
     assert ranked[0].confidence >= ranked[1].confidence
+
+
+def test_a_change_with_a_quarter_of_the_score_comes_first():
+    """Few words of the question are in it: the note that it replaces had them."""
+    old = said("e1", "The vaccines come from Norvet", 0, 4.0, dense=0.6)
+    new = said("e2", "Scrap Norvet, the vaccines come from Petmedica", 30, 2.0, dense=0.1, cover=0.3)
+    first, second = rank(ask("Who supplies our vaccines?"), [old, new], neighbours={})
+    assert (first.id, second.older) == ("e2", "e2")
+    assert 0.2 < (first.score - first.signals["currency"]) / second.score < 0.33
+
+
+@pytest.mark.parametrize(
+    ("new", "sign"),
+    [
+        ("Marta sold the cargo bike", 0.5),  # a word that often means something else
+        ("Marta no longer has the cargo bike", 1.0),
+        ("Marta takes the cargo bike, same day", 1.0),
+        ("A bicicleta de Marta passou para as mãos do Rui", 1.0),  # many of its words could be English
+        ("Marta keeps the cargo bike in the shed", 0.0),
+    ],
+)
+def test_some_signs_of_a_change_count_half(new, sign):
+    asked = words_of("Which cargo bike does Marta ride? Que bicicleta usa a Marta?")
+    old = said("e1", "Marta rides a cargo bike; A bicicleta de Marta", 0, 4.0)
+    found = pairs(asked, [old, said("e2", new, 30, 4.0)], [1.0, 0.9], [0, 1])
+    assert [features["changes"] for _, _, features in found] == [sign]
 
 
 @pytest.mark.parametrize(
