@@ -28,7 +28,7 @@ _OWN = frozenset({"mine", "ours"})
 """Words for a thing that the question before them names: `What about shoes? Mine have 700 km on them.`"""
 _TELLING = 2
 """Telling words with which a statement is kept while there is room, even if it reads like chatter."""
-_CERTAIN = 250
+_CERTAIN = 400
 """The value below which a statement is chatter whatever its words are. Chatter that was repeated is chatter, too."""
 _ABBREVIATIONS = frozenset({"ci", "ok", "pr"})
 """Words in capitals that name nothing."""
@@ -106,6 +106,11 @@ class Candidate(NamedTuple):
     def label(self) -> str | None:
         """The beginning of its line."""
         return labelled(self.speaker, self.about, self.text) if self.about else self.speaker
+
+    @property
+    def opening(self) -> str:
+        """Its first word: a name, if another statement has it as one."""
+        return self.text.partition(" ")[0].lower().rstrip(".,:;!").removesuffix("'s")
 
 
 def candidates(
