@@ -318,7 +318,7 @@ def test_counting_and_reading_back(provider: Emulator) -> None:
 
 
 def test_faults_come_when_asked_for(provider: Emulator) -> None:
-    sdk = client(provider, timeout=5)
+    sdk = client(provider, timeout=60)
     provider.faults["create"] = [Fail(500), Fail(405, "nope"), Raw("{not json"), Drop(), Cut(), Drop(answered=True)]
     with pytest.raises(openai.InternalServerError):
         sdk.responses.create(model=MODEL, input="x")
@@ -335,7 +335,7 @@ def test_faults_come_when_asked_for(provider: Emulator) -> None:
 
 
 def test_streams_break_when_asked_to(provider: Emulator) -> None:
-    patient, hasty = client(provider), client(provider, timeout=3)
+    patient, hasty = client(provider), client(provider, timeout=6)
     provider.faults["create"] = [Cut(4), Stall(3), Bare()]
     for sdk in (patient, hasty):
         got: list[str] = []

@@ -136,6 +136,6 @@ def test_a_worker_loads_what_dreams_need_when_it_starts(make_host: Callable[...,
     worker = Worker(make_host(tokens=Tokens()), every_seconds=60)
     worker.start()
     try:
-        assert counted.wait(10)
+        assert counted.wait(120)
     finally:
         worker.stop()
