@@ -219,7 +219,7 @@ class Entries:
                         return _replay(stored, digest)
                 head, policy = tx.head(), rules.policy
                 _check_quota(head, policy, len(prepared), size)
-                receipts = [insert(tx, actor, item, operation=operation) for item in prepared]
+                receipts = [insert(tx, actor, item, operation=operation) for item in paced(prepared)]
                 if also is not None:
                     for receipt in receipts:
                         also(tx, receipt)

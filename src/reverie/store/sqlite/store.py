@@ -27,6 +27,7 @@ from reverie.store.contract import ControlTx, ReadTx, WriteTx
 from reverie.store.rows import key_row, to_key
 from reverie.store.sql import load_migrations
 from reverie.store.sqlite import checksums
+from reverie.store.sqlite.ahead import AheadBatch, run_ahead
 from reverie.store.sqlite.anchor import Anchor, compare
 from reverie.store.sqlite.faults import RESTORE, translate
 from reverie.store.sqlite.migrate import APPLICATION_ID, migrate, schema_version
@@ -34,12 +35,14 @@ from reverie.store.sqlite.read import QUERIES, SqliteReadTx
 from reverie.store.sqlite.reserve import Reserve, is_full
 from reverie.store.sqlite.transfer import SqliteTransfer
 from reverie.store.sqlite.wipe import RawFile
-from reverie.store.sqlite.writer import BUSY_MS, ControlPart, Writer
+from reverie.store.sqlite.writer import BUSY_MS, HEAVY, ControlPart, Writer
 
 T = TypeVar("T")
 MOST_IDLE_READERS = 32
 INDEX = "-index"
 """The folder of the search index is named as the file, with this at the end."""
+HEAVY_LINES = 64
+"""Lines of tenants in which heavy bodies wait for each other."""
 QUICK_PAGES = 16_384
 """A file of up to this many pages (64 MiB) is checked at every start: some 60 ms."""
 OWN_FILES = frozenset({"reverie.key", "forgotten.jsonl"})
@@ -74,6 +77,8 @@ class SqliteStore:
         self.path = str(path)
         self.durable = self.path != ":memory:"
         self.quick = self.durable  # in memory, a reader waits for the writer
+        self._heavy = [threading.Lock() for _ in range(HEAVY_LINES)]
+        """Heavy bodies of one tenant follow each other: each is made from the tenant's head."""
         self.read_only = read_only and self.durable
         self._clock = clock or SystemClock()
         self._index = Files(Path(self.path + INDEX), read_only=self.read_only) if self.durable else None
@@ -246,7 +251,26 @@ class SqliteStore:
         return self.quick and self._writer is not None and self._writer.free
 
     def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
+        if getattr(body, "weight", 1) > HEAVY and self.durable:
+            with self._heavy[hash(scope.tenant) % len(self._heavy)]:
+                return self._submit(scope, self._run_ahead(scope, body))
+        return self._submit(scope, body)
+
+    def _submit(self, scope: Scope, body: Callable[[Any], T]) -> T:
         return cast(T, without_pauses(lambda: self._writing().submit(scope, body)))
+
+    def _run_ahead(self, scope: Scope, body: Callable[[WriteTx], T]) -> Callable[[Any], T]:
+        """A heavy body that has made its rows, or the body as it is (see ahead.py)."""
+        writer = self._writing()
+
+        def run(db: apsw.Connection) -> Callable[[Any], T] | None:
+            return run_ahead(AheadBatch(db, self._clock.now(), writer.models, self._cache), scope, body)
+
+        ready = self._reading(run)
+        if ready is None:
+            return body
+        ready.weight = body.weight  # type: ignore[attr-defined]
+        return ready
 
     def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
         return self._reading(lambda db: body(SqliteReadTx(db, scope, self._clock.now(), self._cache)))

@@ -103,6 +103,22 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
             self._batch.flush()
             self._batch.db.execute("RELEASE body")
 
+    def adopt(self, ahead: SqliteWriteTx) -> bool:
+        """Take over the rows of a body that ran on a snapshot. False: the tenant has changed since."""
+        own, other, batch, made = self._held, ahead._held, self._batch, ahead._batch
+        same = (own.n, own.log_key, own.head, own.position) == (other.n, other.log_key, other.opened, ahead._position)
+        if not same or self._worked():
+            return False
+        for sql, rows in made.rows.items():
+            batch.rows.setdefault(sql, []).extend(rows)
+            batch.waits = True
+        batch.new_ids |= made.new_ids
+        batch.answers |= made.answers
+        self._ids, self._answers, self._arrows = ahead._ids, ahead._answers, ahead._arrows
+        self._grew, self._left = ahead._grew, ahead._left
+        own.head, own.position = other.head, other.position
+        return True
+
     def _add(self, name: str, row: tuple[Any, ...]) -> None:
         self._batch.rows.setdefault(QUERIES[name], []).append(row)
         self._batch.waits = True

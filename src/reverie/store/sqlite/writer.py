@@ -5,7 +5,7 @@ back. (Of some 600 us a put, that saved 20 to 320 in three of four runs on a bus
 Everybody else waits for the writer's thread, which commits for all of them together. When more wait than one commit
 takes, tenants take turns: a thousand writes of one tenant delay another tenant's next write by one commit. A large
 batch is one body and one commit of its own, and small writes go before it: a tenant that stores batches delays
-another's next write by one of them.
+another's next write by one of them. Its rows are made before that (`ahead.py`).
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Writer:
         """Whether the last commit was for several: then it pays to wait for the next one together."""
         self._closing = threading.Lock()
         self._closed = False
-        self._models: Mapping[str, int] = {}
+        self.models: Mapping[str, int] = {}
         """Numbers of embedding models seen by commits. They never change."""
         self._took = 0.0
         """Seconds of the last commit."""
@@ -327,7 +327,7 @@ class Writer:
             if self._db.in_transaction:  # a rollback that failed
                 self._db.execute("ROLLBACK")
             self._db.execute("BEGIN IMMEDIATE")
-            batch = Batch(self._db, self._clock.now(), self._models, self._indexes)
+            batch = Batch(self._db, self._clock.now(), self.models, self._indexes)
             for job in jobs:
                 self._run_body(batch, job, erasing=erasing)
             batch.flush()
@@ -356,7 +356,7 @@ class Writer:
             held, positions = batch.scrubbed[memory]
             for name in names:
                 self._indexes.scrub(name, positions, held.head.seq)
-        self._models = batch.models
+        self.models = batch.models
         # Only a durable position is noted: one that is ahead of the database would look like lost events.
         if self._anchor is not None:
             for held in batch.tenants.values():

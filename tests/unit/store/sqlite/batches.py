@@ -36,7 +36,7 @@ def one_batch(store: SqliteStore, bodies: Sequence[tuple[Scope | None, Body]]) -
         if scope is None:
             futures.append(pool.submit(store.control, body, write=True))
         else:
-            futures.append(pool.submit(store.write, scope, body))
+            futures.append(pool.submit(store._submit, scope, body))
         while waiting.qsize() <= number:
             pass
     leave.set()
