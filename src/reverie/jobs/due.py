@@ -19,7 +19,8 @@ from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
 FAR_MS = 30 * 86_400_000
-"""A cron expression may name its next instant only when that is within a year: it is asked again after so long."""
+"""Longest time between two looks at a tenant with schedules: a cron expression names its next instant only when that is
+within a year."""
 
 
 class TenantDue(Struct, frozen=True):

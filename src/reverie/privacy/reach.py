@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import chain
 from typing import Any
 
@@ -56,7 +56,7 @@ class Target:
         return any(keyed_hash(key, name) == self.subject for name in runs(text))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reach:
     """Everything that a forget destroys, as of one log position."""
 
@@ -73,7 +73,7 @@ class Reach:
         """Whether there is nothing to destroy."""
         return not self.entries and not self.derived
 
-    @property
+    @cached_property
     def alive(self) -> list[Entry]:
         """Every entry that still has text to destroy."""
         made = [item.entry for item in self.derived if item.entry.state is not EntryState.ERASED]

@@ -142,14 +142,15 @@ class Field:
         redactor = services.parts.redactor
         check_texts(envelope.payload, rules.policy)
         payload, findings = redactor.value(dict(envelope.payload), known)
-        session = envelope.session_id
+        names = [envelope.agent_id] if envelope.session_id is None else [envelope.agent_id, envelope.session_id]
+        agent_id, *session_id = [name.text for name in redactor.many(names, known)]
         return Ready(
             services=services,
             rules=rules,
             actor=actor,
             operation=envelope.operation,
-            agent_id=redactor.text(envelope.agent_id, known).text,
-            session_id=redactor.text(session, known).text if session is not None else None,
+            agent_id=agent_id,
+            session_id=session_id[0] if session_id else None,
             payload=cast("dict[str, Any]", payload),
             findings=findings,
         )
