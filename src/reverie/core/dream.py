@@ -222,6 +222,23 @@ ABOVE_TARGET = {
 }
 """Reasons why hot memory is above its target, in words."""
 
+LEFT_OUT = {
+    "pinned": "pinned",
+    "held": "on hold",
+    "state": "in another state",
+    "recent": "too recent",
+    "kind": "of another kind",
+    "tags": "without the tags asked for",
+    "session": "of another session",
+    "dream": "texts of dreams",
+    "draft": "drafts",
+    "file": "files of a memory store",
+    "trust": "of too little trust",
+    "oversize": "larger than the budget",
+    "must_keep": "as they are (a text would not make them smaller, or has no room for them)",
+}
+"""Reasons why a dream leaves entries out, in words that follow their number."""
+
 
 class DreamReport(Struct, frozen=True):
     """The record of a finished dream: ids, counts and hashes; the text is in the entry and the archive."""

@@ -23,7 +23,6 @@ STEPS = {
 }
 _EXCERPT = 100
 _MOST_LEAVING = 20
-_LEFT_OUT = {"must_keep": "as they are (a text would not make them smaller, or has no room for them)"}
 FATES = ("kept", "shortened", "merged", "rolled", "outdated", "chatter", "retired")
 
 
@@ -48,8 +47,10 @@ def say_estimate(estimate: Estimate, command: str) -> None:
         fields["sources"] = ", ".join(f"{estimate.fates[fate]} {fate}" for fate in FATES if fate in estimate.fates)
         fields["hot"] = f"{estimate.hot_before} tokens now, {estimate.hot_after} then"
     if estimate.left_out:
+        from reverie.core.dream import LEFT_OUT
+
         fields["stay out"] = ", ".join(
-            f"{count} {_LEFT_OUT.get(reason, reason)}" for reason, count in sorted(estimate.left_out.items())
+            f"{count} {LEFT_OUT.get(reason, reason)}" for reason, count in sorted(estimate.left_out.items())
         )
     if estimate.left_for_later:
         fields["later"] = f"{estimate.left_for_later} entries are left to the next run"

@@ -21,10 +21,12 @@ from reverie.api.console.text import segment
 from reverie.api.views import due_document
 from reverie.core.actor import Right
 from reverie.core.clock import parse_duration, to_iso
-from reverie.core.dream import After, DreamPlan, DreamReport, Nothing, Selector
+from reverie.core.dream import LEFT_OUT, After, DreamPlan, DreamReport, Nothing, Selector
 from reverie.core.errors import Invalid, ReverieError
 
 LIMIT = 25
+_LEAVING = 50
+"""Statements that a plan lists."""
 
 
 def show(look: Look) -> Document:
@@ -108,7 +110,18 @@ def plan(look: Look) -> Document:
     dream_plan = _form_plan(look)
     estimate = look.host.dreams.plan(look.actor, dream_plan)
     sent = {name: look.form_field(name) for name in ("ref", "budget", "older_than", "distiller", "after")}
-    return show(look) | {"plan": msgspec.to_builtins(estimate), "sent": sent}
+    leaving = Counter((part.text, part.reason) for part in estimate.leaving)
+    return show(look) | {
+        "plan": msgspec.to_builtins(estimate),
+        "stay_out": [(count, LEFT_OUT.get(reason, reason)) for reason, count in sorted(estimate.left_out.items())],
+        "shares": shares({name: estimate.fates[name] for name in FATES if estimate.fates.get(name)}),
+        "leaving": [
+            {"text": text, "title": FATES[reason][0] if reason in FATES else reason, "times": times}
+            for (text, reason), times in list(leaving.items())[:_LEAVING]
+        ],
+        "more_leaving": max(0, len(leaving) - _LEAVING),
+        "sent": sent,
+    }
 
 
 def run(look: Look) -> Begin:

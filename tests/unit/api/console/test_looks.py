@@ -73,6 +73,21 @@ def test_a_plan_that_cannot_run_says_which_of_two_things_is_wrong(site: Site) ->
     assert "Fewer than two entries fit into this budget" in said
 
 
+def test_a_plan_says_what_would_stay_and_what_would_leave(site: Site) -> None:
+    for number in range(12):
+        site.put("forecast", f"Decision: berth {number} costs {number + 14} euros a day.")
+        site.put("forecast", "Good morning, everyone!")
+    site.host.lifecycle.pin(site.host.system_actor("forecast"), "notes", site.put("forecast", "Call Mara first."))
+    client = opened(site, "forecast")
+    asked = {"token": token(client), "do": "plan", "ref": "notes"}
+    said = client.post("/dreams", data=asked, headers={"sec-fetch-site": "same-origin"}).text
+    assert "1 pinned" in said
+    assert "must_keep" not in said
+    assert "What would leave hot memory" in said
+    assert said.count("Good morning, everyone!") == 1
+    assert "Tokens afterwards<br>now:" in said
+
+
 def test_a_question_without_an_answer_is_offered_to_the_other_memories(site: Site) -> None:
     site.put("elsewhere", "The launch is on 13 October.", ref="plans")
     site.put("elsewhere", "Boats are blue.", ref="boats")
