@@ -18,8 +18,9 @@ from reverie.settings import Settings
 from reverie.store.contract import Store
 
 ROUNDS = 5
-BOUNDED = {"reverie.index.postings", "reverie.distil.tokens"}
-"""Caches of the process with a fixed number of places, which fill up."""
+BOUNDED = {"reverie.index.postings", "reverie.distil.tokens", "reverie.redact.automata"}
+"""Caches of the process with a fixed number of places, which fill up; and the automata of its one redactor, some of which
+are made when a text first takes long, on a busy machine at any time."""
 SHARED = ("reverie-request",)
 """The threads that serve the requests of all applications of a process."""
 
