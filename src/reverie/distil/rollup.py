@@ -2,9 +2,7 @@
 
 `Reindex finished in 41 s` on nineteen days becomes `Reindex finished in 41 to 66 s (×19, 3 to 9 October 2025)`. Only
 lines of one speaker whose words are equal and whose numbers differ are rolled up; every source stays behind the line.
-A report that the same thing failed follows in the brackets: `once: reindex failed`. Readings give the last value, too:
-`disk of log-3 41 to 78 % (×6, 1 to 9 June 2026, last 47 %)`; versions and the numbers of things are listed, if they are
-few: `deploy shop 5.2.1, 5.2.2, 5.3.0 ok`.
+A report that the same thing failed follows in the brackets: `once: reindex failed`.
 A reading that the value model takes for more than routine is rolled up with its like where the numbers are measurements
 (`disk of log-3 at 86 %`): a ticket or an invoice with another number is another thing.
 """
@@ -23,33 +21,16 @@ LEAST = 3
 """Reports of the same template before they are rolled up."""
 _MOST_NUMBERS = 4
 """A line with more numbers says more than ranges can."""
-_UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-"""Letters that follow a number or come before it without a space."""
-_VERSION = r"(?<![\w.-])v?\d+(?:\.\d+){2,3}(?![\w.-]*\w)"
-_NUMBER = re.compile(
-    rf"{_VERSION}|(?<![.,:/-])(?<![^\W{_UNSPACED}])(?:\d[\d,]*(?:\.\d+)?(?![:/-])|\d+/\d+(?![/-]))(?![^\W{_UNSPACED}])"
-    r"|\b\d{1,2}:\d\d\b"
-)
+_NUMBER = re.compile(r"(?<![\w.,:/-])(?:\d[\d,]*(?:\.\d+)?(?![\w:/-])|\d+/\d+(?![\w/-]))|\b\d{1,2}:\d\d\b")
 _FAILURE = re.compile(
     r"(?i)\b(?:fail(?:s|ed|ure)|crashed|aborted|timed out|fehlgeschlagen|échoué|falló|fallit[oa]|falhou|mislukt)\b"
-    r"|失敗|失败|실패"
 )
 _ENDS = re.compile(
     rf"{_FAILURE.pattern}|\b(?:ok|okay|done|passe[sd]|succeeded|finished|complete[ds]?|ended|ready|green|took|built|ran"
     r"|fertig|abgeschlossen|erfolgreich|termin[ée]+e?|réussie?|terminad[oa]|completad[oa]|list[oa]|conclu[ií]d[oa]"
-    r"|completat[oa]|riuscit[oa]|klaar|gelukt)\b|成功|完了|完成|성공|완료"
+    r"|completat[oa]|riuscit[oa]|klaar|gelukt)\b"
 )
 """Words for the outcome of a thing."""
-_PERIOD = re.compile(
-    r"(?i)\b(?:today|tonight|yesterday|(?:this|last) (?:night|morning|week|weekend|month|quarter|year)"
-    r"|heute|diese Woche|hoy|esta semana|aujourd'hui|cette semaine|oggi|hoje|vandaag|deze week):? [€$£]?\d"
-)
-"""A figure of a day or a week. Another one is no other value of the same thing: `Groceries this week: 95 euros`."""
-_LISTED = 5
-"""Versions and numbers of things that are listed; of more only the first and the last are named."""
-_LABEL_WORDS = 2
-"""Words before a number that is the name of a thing: `PR 231`, `Pull request 231`."""
-_LINKS = re.compile(r" (?:in|im|en|em|after|at|on|for|of|was|is|took)$")
 _TERSE = 2
 """Words of a report of which a count and dates would be most of the line: `heartbeat`, `sync ok`."""
 _LONGEST_FAILURE = 24
@@ -57,11 +38,9 @@ _LONGEST_FAILURE = 24
 
 
 _UNIT = re.compile(
-    r" ?(?:[%€$£°円元]|[kMGT]i?B\b|[mµn]?s\b|min\b|h\b"
-    r"|(?:second|minute|hour|day|request|message|item|row|line|file|test|user|error|euro|dollar|pound)s?\b"
-    r"|(?:req|rps|qps|ops|km|kg|[kM]?W|kWh|V|A|C|F|mbar|hPa|bar|degrees|Grad|grados|degrés)\b"
-    r"|(?:Minute|Stunde|Sekunde|Zeile|Datei)n?\b|(?:minut[eoi]|segundo|seconde|ora|hora|heure|uur|fila|riga|ligne)s?\b"
-    r"|minuten\b|seconden\b|分|秒|時間|小时|件|回|度|분|초|시간|건)"
+    r" ?(?:%|°|[kMGT]i?B\b|[mµn]?s\b|min\b|h\b"
+    r"|(?:second|minute|hour|day|request|message|item|row|line|file|test|user|error)s?\b"
+    r"|(?:req|rps|qps|ops|km|kg|[kM]?W|kWh|V|A|C|F|mbar|hPa|degrees|Grad|grados|degrés)\b)"
 )
 """Units after a measured number."""
 
@@ -113,27 +92,18 @@ def _is_routine(group: Sequence[Candidate], words: Sequence[str]) -> bool:
     often = sum(item.times if item.since != item.day else 1 for item in group)  # said twice at once is said once
     if often < LEAST or len(words) > _MOST_NUMBERS + 1:
         return False
-    text = group[-1].text
-    if 2 * sum(item.reports for item in group) < len(group) and not (_ENDS.search(text) or _PERIOD.search(text)):
+    if 2 * sum(item.reports for item in group) < len(group):
         return False
-    if 4 * sum(item.kind == "status" for item in group) >= 3 * len(group):
+    if all(item.kind == "status" for item in group):
         return True
     columns = zip(*(numbers(item.text) for item in group), strict=True)
-    return _measures(text, [len(set(column)) > 1 for column in columns])
-
-
-def is_of_period(text: str) -> bool:
-    """Whether a statement gives the figure of a day, a week or another period that it names by its distance."""
-    return _PERIOD.search(text) is not None
+    return _measures(group[-1].text, [len(set(column)) > 1 for column in columns])
 
 
 def _head(text: str) -> str:
     """The thing that a report begins with: `Nightly import` of `Nightly import finished in 40 min`."""
     found = _ENDS.search(text)
-    if not found:
-        return ""
-    head = _NUMBER.split(text[: found.start()].casefold())[0].strip(" :,、，")
-    return _LINKS.sub("", head)
+    return text[: found.start()].casefold().strip(" :,") if found else ""
 
 
 def _failures(items: Sequence[Candidate]) -> dict[tuple[str | None, str | None, str], list[Candidate]]:
@@ -149,9 +119,7 @@ def _failures(items: Sequence[Candidate]) -> dict[tuple[str | None, str | None, 
 def _rolled(group: Sequence[Candidate], failed: Sequence[Candidate]) -> Candidate:
     newest = group[-1]
     columns = list(zip(*(numbers(item.text) for item in group), strict=True))
-    found = list(_NUMBER.finditer(newest.text))
-    labels = [_is_label(newest.text, one) for one in found]
-    ranges = iter([_list(column) if label else _span(column) for column, label in zip(columns, labels, strict=True)])
+    ranges = iter([_span(column) for column in columns])
     text = _NUMBER.sub(lambda _: next(ranges), newest.text).rstrip(" .")
     ids = tuple(dict.fromkeys(i for item in reversed((*failed, *group)) for i in item.source_ids))
     first = min(item.since for item in group)
@@ -159,12 +127,8 @@ def _rolled(group: Sequence[Candidate], failed: Sequence[Candidate]) -> Candidat
     often = sum(item.times for item in failed)
     count = "once" if often == 1 else f"{often} times, last"
     wrong = f"; {count}: {failed[-1].text.rstrip(' .')}" if failed else ""
-    differ = [
-        one for one, column, label in zip(found, columns, labels, strict=True) if not label and len(set(column)) > 1
-    ]
-    last = f", last {_with_unit(newest.text, differ[0])}" if len(differ) == 1 and not _ENDS.search(newest.text) else ""
     return newest._replace(
-        text=f"{text} (×{sum(item.times for item in group)}{f', {days}' if days else ''}{last}{wrong})",
+        text=f"{text} (×{sum(item.times for item in group)}{f', {days}' if days else ''}{wrong})",
         whole="",
         source_ids=ids,
         times=1,  # the count is part of the text
@@ -177,26 +141,6 @@ def _rolled(group: Sequence[Candidate], failed: Sequence[Candidate]) -> Candidat
     )
 
 
-def _is_label(text: str, number: re.Match[str]) -> bool:
-    """Whether a number is a version, or the name of a thing: `PR 231 merged`."""
-    if re.fullmatch(_VERSION, number[0]):
-        return True
-    before = text[: number.start()].rstrip("# ").split()
-    named = 0 < len(before) <= _LABEL_WORDS and all(word.isalpha() for word in before)
-    return named and number[0].isdecimal() and not _UNIT.match(text, number.end())
-
-
-def _with_unit(text: str, number: re.Match[str]) -> str:
-    unit = _UNIT.match(text, number.end())
-    return number[0] + (unit[0] if unit else "")
-
-
-def _list(column: Sequence[str]) -> str:
-    """The different numbers of things in order, if they are few."""
-    different = sorted(set(column), key=lambda number: (_size(number), number))
-    return ", ".join(different) if len(different) <= _LISTED else _span(column)
-
-
 def _span(column: Sequence[str]) -> str:
     """The least and the greatest of one number, in their own spelling."""
     ordered = sorted(column, key=lambda number: (_size(number), number))
@@ -204,8 +148,8 @@ def _span(column: Sequence[str]) -> str:
 
 
 def _size(number: str) -> tuple[int, ...]:
-    if ":" in number or "/" in number or number.count(".") > 1 or number[0] == "v":
-        return tuple(int(part) for part in re.split("[:/.]", number.lstrip("v")))
+    if ":" in number or "/" in number:
+        return tuple(int(part) for part in re.split("[:/]", number))
     whole, _, fraction = number.replace(",", "").partition(".")
     return (int(whole), int(fraction.ljust(9, "0")[:9] or 0))
 

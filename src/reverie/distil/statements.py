@@ -28,9 +28,8 @@ _OWN = frozenset({"mine", "ours"})
 """Words for a thing that the question before them names: `What about shoes? Mine have 700 km on them.`"""
 _TELLING = 2
 """Telling words with which a statement is kept while there is room, even if it reads like chatter."""
-_CERTAIN = (250, 400)
-"""The value below which a statement is chatter whatever its words are: of a speaker, whose small talk often holds a
-fact, and of a note. Chatter that was repeated is chatter, too."""
+_CERTAIN = 250
+"""The value below which a statement is chatter whatever its words are. Chatter that was repeated is chatter, too."""
 _ABBREVIATIONS = frozenset({"ci", "ok", "pr"})
 """Words in capitals that name nothing."""
 
@@ -108,11 +107,6 @@ class Candidate(NamedTuple):
         """The beginning of its line."""
         return labelled(self.speaker, self.about, self.text) if self.about else self.speaker
 
-    @property
-    def opening(self) -> str:
-        """Its first word: a name, if another statement has it as one."""
-        return self.text.partition(" ")[0].lower().rstrip(".,:;!").removesuffix("'s")
-
 
 def candidates(
     position: int,
@@ -127,7 +121,7 @@ def candidates(
 ) -> list[Candidate]:
     """The statements of one source that say something. `ids`: the source, then its duplicates; `since`: the moment of
     the oldest of them; `repeated`: texts of several sources, of any speaker."""
-    day, oldest, certain = day_of(source.created_at), day_of(since), _CERTAIN[source.speaker is None]
+    day, oldest = day_of(source.created_at), day_of(since)
     out: list[Candidate] = []
     asked: Sequence[Token] = ()  # a question that is left out, if it came just before
     for number, ((original, form, text, tokens), value) in enumerate(zip(said, values, strict=True)):
@@ -144,7 +138,7 @@ def candidates(
         if idle and original.endswith("?") and not stated:
             asked = tokens
             continue
-        if idle and (value.weight < certain or text.casefold() in repeated or not _tells(tokens, names)):
+        if idle and (value.weight < _CERTAIN or text.casefold() in repeated or not _tells(tokens, names)):
             continue
         kept = tokens
         if form is not Form.CODE and form is not Form.ASIDE:
@@ -177,7 +171,7 @@ def candidates(
                 required=required,
                 must_keep=required or weighty,
                 reports=value.kind == "status",
-                idle=routine and not required and value.weight < certain and _ABBREVIATIONS.issuperset(variant),
+                idle=routine and not required and value.weight < _CERTAIN and _ABBREVIATIONS.issuperset(variant),
                 kind=ROUTINE if routine else value.kind if value.kind != ROUTINE else "fact",
                 length=len(kept) + 1,
                 factor=score.factor(

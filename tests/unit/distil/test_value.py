@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from reverie.distil.must_keep import matters
-from reverie.distil.value import CLASSES, FIGURE, MUST_KEEP, Value, language_of, likelihoods, model
+from reverie.distil.value import FIGURE, MUST_KEEP, Value, language_of, model
 
 
 @pytest.mark.parametrize(
@@ -150,31 +149,3 @@ def test_a_figure_alone_is_never_must_keep() -> None:
     bare = [*map(str, range(10)), "42.", "(311)", "- 7 -"]
     assert not any(value.must_keep for value in model().judge(bare))
     assert all(value is FIGURE for value in model().judge(bare))
-
-
-def test_what_is_likeliest_chatter_is_not_must_keep_by_the_sum_of_the_others() -> None:
-    """`Haha, the pigeon is back on the balcony`: a little of an artifact, a fact and an identity, mostly chatter."""
-    chatter = [0] * len(CLASSES)
-    chatter[:3], chatter[-1] = [150, 150, 150], 500
-    decision = [0] * len(CLASSES)
-    decision[:3], decision[-1], decision[-2] = [250, 200, 150], 260, 140
-    must, low = likelihoods(np.array([chatter, decision]))
-    assert must.tolist() == [0, 600]
-    assert low.tolist() == [500, 400]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Haha, the pigeon is back on the balcony",
-        "The sky is so pink right now",
-        "Weather turned cold again",
-        "Qué sueño tengo hoy",
-        "Der Zug war wieder zu spät",
-        "今日は寒いですね",
-        "queue depth mail 12",
-        "backup db-1 ok 42 GB 18 min",
-    ],
-)
-def test_small_talk_and_reports_of_other_memories_are_not_must_keep(text: str) -> None:
-    assert not matters(text, model().judge([text])[0])
