@@ -164,7 +164,7 @@ def test_no_path_leads_out_of_the_base(wire: Wire, proxy: int, path: bytes) -> N
         (b"/v1/models", b"/v1/models"),
         (b"/v1//models", b"/v1/models"),
         (b"//other.example/v1/models", b"/other.example/v1/models"),
-        (b"http://other.example/v1/models", b"/v1/models"),
+        (b"http://other.example/v1/models", None),
         (b"/v1/%6dodels/a%2Fb", b"/v1/models/a%2Fb"),
         (b"/v1/../models", None),
         (b"/v1/%2e%2e/models", None),
@@ -180,7 +180,7 @@ def test_paths_as_they_go_upstream(wire: Wire, proxy: int, sent: bytes, arrives:
     wire.seen.clear()
     answer = exchange(proxy, request(b"GET", sent, b"", [], b"", False, port=proxy))
     if arrives is None:
-        assert answer.line.split()[1] == b"400"
+        assert answer.line.split()[1] == (b"421" if sent.startswith(b"http:") else b"400")
         assert not wire.seen
     else:
         assert wire.seen[0].line.split()[1] == arrives

@@ -164,8 +164,7 @@ def test_what_is_destroyed_leaves_the_files(tx: Rows, tmp_path: Path) -> None:
     word = hashed("onlyhere", KEY).to_bytes(8, "little", signed=True)
     assert held_by(tmp_path, word)
     assert held_by(tmp_path, b"secretsecretsecr")
-    name = cache.note(MEMORY, KEY)
-    assert name is not None
+    (name,) = cache.note(MEMORY, KEY)
     tx.take(77)
     cache.scrub(name, [77], tx.seq)
     assert not held_by(tmp_path, word)
