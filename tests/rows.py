@@ -59,7 +59,7 @@ class Rows:
                 raise KeyboardInterrupt
             yield row
 
-    def index_gone(self, *, since: int, held: Callable[[], Positions]) -> Iterable[int]:  # noqa: ARG002
+    def index_gone(self, *, since: int, held: Callable[[], Positions]) -> Iterable[int]:
         return [n for n, seq in self.left.items() if seq > since]
 
     def index_scrubbed(self, *, since: int) -> Sequence[int]:
