@@ -56,3 +56,22 @@ def test_explicit_memories_and_forget() -> None:
         assert memory.refs() == []
 
     asyncio.run(go())
+
+
+def test_context_that_was_recalled_into_a_message_is_not_stored_again() -> None:
+    async def go() -> None:
+        memory = reverie.open(tempfile.mkdtemp())
+        service = ReverieMemoryService(memory)
+        notes = memory.ref("notes")
+        notes.put("Ann drinks Darjeeling tea.")
+        recalled = notes.context("Which tea does Ann drink?").text
+        assert "Darjeeling" in recalled
+        events = [
+            Event(id="1", author="user", content=_content(f"{recalled}\nBook the tasting for Friday.")),
+            Event(id="2", author="user", content=_content(recalled)),
+        ]
+        await service.add_session_to_memory(Session(id="s1", app_name="app", user_id="ann@example.com", events=events))
+        (ref,) = [ref for ref, _ in memory.refs() if ref != "notes"]
+        assert [entry.content for entry in memory.ref(ref).entries()] == ["Book the tasting for Friday."]
+
+    asyncio.run(go())

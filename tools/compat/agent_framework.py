@@ -43,3 +43,25 @@ def test_what_is_known_goes_in_and_what_is_said_is_kept() -> None:
         assert {"Which tea does Ann drink?", "Darjeeling, of course."} < said
 
     asyncio.run(go())
+
+
+def test_context_that_was_recalled_into_a_message_is_not_stored_again() -> None:
+    async def go() -> None:
+        memory = reverie.open(tempfile.mkdtemp())
+        notes = memory.ref("ann")
+        notes.put("Ann drinks Darjeeling tea.")
+        provider, session = ReverieContextProvider(memory, "ann"), AgentSession()
+        recalled = notes.context("Which tea does Ann drink?").text
+        assert "Darjeeling" in recalled
+        asked = [Message("user", [f"{recalled}\nBook the tasting for Friday."]), Message("user", [recalled])]
+        context = SessionContext(session_id="s", input_messages=asked)
+        await provider.before_run(agent=None, session=session, context=context, state={})
+        context._response = AgentResponse(messages=[Message("assistant", ["Booked."])])
+        await provider.after_run(agent=None, session=session, context=context, state={})
+        assert sorted(entry.content for entry in notes.entries()) == [
+            "Ann drinks Darjeeling tea.",
+            "Book the tasting for Friday.",
+            "Booked.",
+        ]
+
+    asyncio.run(go())

@@ -57,3 +57,20 @@ def test_a_block_that_is_too_long_keeps_its_best_lines() -> None:
         assert await block.atruncate("another text", 10) is None
 
     asyncio.run(go())
+
+
+def test_context_that_was_recalled_into_a_message_is_not_stored_again() -> None:
+    async def go() -> None:
+        store = reverie.open(tempfile.mkdtemp())
+        store.ref("ann").put("Ann drinks Darjeeling tea.")
+        block = ReverieMemoryBlock(store, "ann")
+        recalled = await block.aget([ChatMessage("Which tea does Ann drink?", role="user")])
+        assert "Darjeeling" in recalled
+        said = [f"{recalled}\nBook the tasting for Friday.", recalled]
+        await block.aput([ChatMessage(text, role="user") for text in said])
+        assert sorted(entry.content for entry in store.ref("ann").entries()) == [
+            "Ann drinks Darjeeling tea.",
+            "Book the tasting for Friday.",
+        ]
+
+    asyncio.run(go())

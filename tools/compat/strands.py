@@ -65,3 +65,20 @@ def test_a_store_that_only_reads_refuses() -> None:
                 await write
 
     asyncio.run(go())
+
+
+def test_context_that_was_recalled_into_a_message_is_not_stored_again() -> None:
+    async def go() -> None:
+        memory = reverie.open(tempfile.mkdtemp())
+        store, ref = ReverieMemoryStore(memory, "ann"), memory.ref("ann")
+        await store.add("Ann drinks Darjeeling tea.")
+        recalled = ref.context("Which tea does Ann drink?").text
+        assert "Darjeeling" in recalled
+        await store.add_messages([_message("user", recalled)])
+        await store.add_messages([_message("user", f"{recalled}\nBook the tasting for Friday.")])
+        assert sorted(entry.content for entry in ref.entries()) == [
+            "Ann drinks Darjeeling tea.",
+            "Book the tasting for Friday.",
+        ]
+
+    asyncio.run(go())
