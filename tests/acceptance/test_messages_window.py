@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +50,6 @@ def errand(asked: Asked) -> Blocks:
 
 def _use(results: int, number: int) -> dict[str, Any]:
     return {"type": "tool_use", "id": f"toolu_{results}_{number}", "name": "step", "input": {"number": number}}
-
-
-@pytest.fixture
-def memory(make_target: Callable[..., str]) -> Iterator[reverie.Memory]:
-    with reverie.open(make_target()) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,16 +17,6 @@ SCOPE = "agent-1/task-3"
 
 def recall(turn: Turn) -> list[dict[str, Any]]:
     return [thought(), message(f"I know {len(turn.facts)}: {' '.join(turn.facts)}")]
-
-
-@pytest.fixture
-def memory(
-    tmp_path: Path, engine: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[reverie.Memory]:
-    monkeypatch.setenv("REVERIE_KEY_FILE", str(tmp_path / "key"))
-    target = request.getfixturevalue("make_database")() if engine == "postgres" else tmp_path / "memory"
-    with reverie.open(target) as opened:
-        yield opened
 
 
 @pytest.fixture

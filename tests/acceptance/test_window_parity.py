@@ -35,16 +35,6 @@ def recall(turn: Turn) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def memory(
-    tmp_path: Path, engine: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[reverie.Memory]:
-    monkeypatch.setenv("REVERIE_KEY_FILE", str(tmp_path / "key"))
-    target = request.getfixturevalue("make_database")() if engine == "postgres" else tmp_path / "memory"
-    with reverie.open(target) as opened:
-        yield opened
-
-
-@pytest.fixture
 def provider() -> Iterator[Emulator]:
     with Emulator(context=6000, model=recall) as emulator:
         yield emulator

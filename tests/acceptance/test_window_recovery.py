@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from openai import BadRequestError, OpenAI
+from openai import BadRequestError, InternalServerError, OpenAI
 from tests.responses_emulator import MODEL, Emulator, Fail, Overflow, Turn, Twist, message, thought
 
 import reverie
@@ -18,16 +17,6 @@ SCOPE = "agent-1/task-9"
 
 def recall(turn: Turn) -> list[dict[str, Any]]:
     return [thought(), message(f"I know {len(turn.facts)}: {' '.join(turn.facts)}")]
-
-
-@pytest.fixture
-def memory(
-    tmp_path: Path, engine: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[reverie.Memory]:
-    monkeypatch.setenv("REVERIE_KEY_FILE", str(tmp_path / "key"))
-    target = request.getfixturevalue("make_database")() if engine == "postgres" else tmp_path / "memory"
-    with reverie.open(target) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -332,3 +321,48 @@ def test_a_server_that_never_compacts_and_has_no_route_is_kept_bounded(
         answer = window.create(model=MODEL, input=[output])
     assert max(seen.tokens for seen in provider.requests("create")) < 4000
     assert memory.events(types=["provider_window_reset"])
+
+
+# a server that compacts, or should
+
+
+def test_server_side_is_switched_off_when_a_conversation_begins_with_two_faults(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    window = opened(provider, memory, mode="server_side")
+    provider.faults["create"] = [Fail(500), Fail(500)]
+    for _ in range(2):
+        with pytest.raises(InternalServerError):
+            say(window, "fact:1")
+    assert len(memory.events(types=["server_side_disabled"])) == 1
+    say(window, "fact:1")
+    assert "context_management" not in provider.requests("create")[-1].body
+
+
+_LOW = {"mode": "server_side", "server_compact_threshold": 2000, "trigger_input_tokens": 500_000}
+
+
+def test_a_server_that_compacts_at_a_threshold_far_below_the_trigger_is_left_alone(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    provider.context = 1_000_000
+    window = opened(provider, memory, **_LOW)
+    for number in range(12):
+        say(window, f"fact:{number} " + "word " * 400)
+    assert not provider.requests("compact")
+
+
+def test_a_server_that_ignores_a_threshold_far_below_the_trigger_is_helped(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    """Overdue is judged by the server's threshold, and by what the server has seen."""
+    provider.context, provider.server_skips_tool_turns = 1_000_000, True
+    provider.model = lambda turn: [{"type": "function_call", "name": "step", "arguments": "{}"}]
+    window = opened(provider, memory, **_LOW)
+    answer = window.create(model=MODEL, input="go")
+    for _ in range(12):
+        (made,) = answer.output
+        output = {"type": "function_call_output", "call_id": made.call_id, "output": "word " * 400}
+        answer = window.create(model=MODEL, input=[output])
+    assert provider.requests("compact")
+    assert max(seen.tokens for seen in provider.requests("create")) < 5000

@@ -443,39 +443,6 @@ def test_a_server_that_forgets_to_compact_is_helped(provider: Emulator, memory: 
     assert f"{talk.facts} facts and {talk.outputs} outputs" in heard
 
 
-def test_server_side_is_switched_off_when_a_conversation_begins_with_two_faults(
-    provider: Emulator, memory: reverie.Memory
-) -> None:
-    talk = Talk(opened(provider, memory, mode="server_side"))
-    provider.faults["create"] = [Fail(500), Fail(500)]
-    for _ in range(2):
-        with pytest.raises(openai.InternalServerError):
-            talk.turn()
-    assert len(memory.events(types=["server_side_disabled"])) == 1
-    talk.turn()
-    assert "context_management" not in provider.requests("create")[-1].body
-
-
-def test_a_threshold_of_the_server_far_below_the_trigger_is_watched(provider: Emulator, memory: reverie.Memory) -> None:
-    """What is overdue is judged by the server's threshold, and by what the server has seen."""
-    provider.context, provider.model = 1_000_000, talker
-    policy = {"mode": "server_side", "server_compact_threshold": 2000, "trigger_input_tokens": 500_000}
-    obeyed = opened(provider, memory, scope="obeyed", **policy)
-    for number in range(12):
-        obeyed.create(model=MODEL, input=f"fact:{number} " + "word " * 400)
-    assert not provider.requests("compact")
-    provider.server_skips_tool_turns = True
-    provider.model = lambda turn: [{"type": "function_call", "name": "step", "arguments": "{}"}]
-    window = opened(provider, memory, scope="forgotten", **policy)
-    answer = window.create(model=MODEL, input="go")
-    for _ in range(12):
-        (made,) = answer.output
-        output = {"type": "function_call_output", "call_id": made.call_id, "output": "word " * 400}
-        answer = window.create(model=MODEL, input=[output])
-    assert provider.requests("compact")
-    assert max(seen.tokens for seen in provider.requests("create")[12:]) < 5000
-
-
 def test_popping_past_a_compaction_brings_the_earlier_items_back(provider: Emulator, memory: reverie.Memory) -> None:
     talk = Talk(opened(provider, memory))
     before: list[Any] = []
