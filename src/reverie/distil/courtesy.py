@@ -46,6 +46,16 @@ def _phrases() -> frozenset[str]:
     return frozenset(phrases | {_unaccented(phrase) for phrase in phrases})
 
 
+@lru_cache(maxsize=1)
+def _lengths() -> dict[str, int]:
+    """The most words of a phrase, by its first word."""
+    found: dict[str, int] = {}
+    for phrase in _phrases():
+        first, *others = phrase.split(" ")
+        found[first] = max(found.get(first, 1), 1 + len(others))
+    return found
+
+
 def _unaccented(phrase: str) -> str:
     """A phrase in Latin letters as people in a hurry write it; any other as it is."""
     bare = "".join(c for c in unicodedata.normalize("NFKD", phrase) if not unicodedata.combining(c))
@@ -63,10 +73,12 @@ def is_courtesy(text: str) -> bool:
     if len(text) > _LONGEST:
         return False
     words = [word for word in _BREAK.split(_EMOTICON.sub(" ", text.replace("’", "'"))) if word]
-    known = _phrases()
+    known, lengths = _phrases(), _lengths()
     at, before = 0, ""
     while at < len(words):
-        for size in range(min(_MOST_WORDS, len(words) - at), 0, -1):
+        first = words[at].casefold()
+        most = _MOST_WORDS if _DRAWN_OUT.search(first) else lengths.get(first, 1)
+        for size in range(min(most, _MOST_WORDS, len(words) - at), 0, -1):
             phrase = " ".join(words[at : at + size]).casefold()
             if _is_known(phrase, known) or (size == 1 and _unspaced(phrase, known)):
                 break

@@ -2,7 +2,7 @@
 
 The line that overtook them names their sources too, and is kept if they had to be. One that says more than the later
 line follows it in brackets, so that a room or a name is not lost with a date. What an author declared binding, routine
-status and chatter overtake nothing and are not overtaken.
+status, figures of a period (`Groceries this week: 95 euros`) and chatter overtake nothing and are not overtaken.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reverie.core.pause import paced
+from reverie.distil.rollup import is_of_period
 from reverie.distil.statements import Candidate, Into, Place, with_earlier
 from reverie.distil.updates import Said, says_more, updates
 from reverie.distil.value import LOW
@@ -48,4 +49,5 @@ def _speaks(item: Candidate) -> bool:
         and item.length <= _LONGEST
         and not item.text.startswith("(")
         and not item.text.endswith("?")
+        and not is_of_period(item.text)
     )

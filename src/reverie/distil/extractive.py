@@ -82,7 +82,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/13 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/14 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> PreparedSources:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
@@ -111,7 +111,9 @@ class ExtractiveDistiller:
                 fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
             items.extend(fresh)
         into: Into = {}
-        items = [item for item in roll_up(once(items, into), into) if not item.idle]
+        items = roll_up(once(items, into), into)
+        known = {word for item in items for word in item.variant}
+        items = [item for item in items if not item.idle or item.opening in known]
         items = side_by_side(overtake(items, into), into)
         concepts, weights = _weighed(items, sum(map(len, values.values())))
         return PreparedSources(

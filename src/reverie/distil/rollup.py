@@ -2,7 +2,8 @@
 
 `Reindex finished in 41 s` on nineteen days becomes `Reindex finished in 41 to 66 s (×19, 3 to 9 October 2025)`. Only
 lines of one speaker whose words are equal and whose numbers differ are rolled up; every source stays behind the line.
-A report that the same thing failed follows in the brackets: `once: reindex failed`.
+A report that the same thing failed follows in the brackets: `once: reindex failed`. Readings give the last value, too:
+`disk of log-3 41 to 78 % (×6, 1 to 9 June 2026, last 47 %)`.
 A reading that the value model takes for more than routine is rolled up with its like where the numbers are measurements
 (`disk of log-3 at 86 %`): a ticket or an invoice with another number is another thing.
 """
@@ -21,16 +22,29 @@ LEAST = 3
 """Reports of the same template before they are rolled up."""
 _MOST_NUMBERS = 4
 """A line with more numbers says more than ranges can."""
-_NUMBER = re.compile(r"(?<![\w.,:/-])(?:\d[\d,]*(?:\.\d+)?(?![\w:/-])|\d+/\d+(?![\w/-]))|\b\d{1,2}:\d\d\b")
+_UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+"""Letters that follow a number or come before it without a space."""
+_VERSION = r"(?<![\w.-])v?\d+(?:\.\d+){2,3}(?![\w.-]*\w)"
+_NUMBER = re.compile(
+    rf"{_VERSION}|(?<![.,:/-])(?<![^\W{_UNSPACED}])(?:\d[\d,]*(?:\.\d+)?(?![:/-])|\d+/\d+(?![/-]))(?![^\W{_UNSPACED}])"
+    r"|\b\d{1,2}:\d\d\b"
+)
 _FAILURE = re.compile(
     r"(?i)\b(?:fail(?:s|ed|ure)|crashed|aborted|timed out|fehlgeschlagen|échoué|falló|fallit[oa]|falhou|mislukt)\b"
+    r"|失敗|失败|실패"
 )
 _ENDS = re.compile(
     rf"{_FAILURE.pattern}|\b(?:ok|okay|done|passe[sd]|succeeded|finished|complete[ds]?|ended|ready|green|took|built|ran"
     r"|fertig|abgeschlossen|erfolgreich|termin[ée]+e?|réussie?|terminad[oa]|completad[oa]|list[oa]|conclu[ií]d[oa]"
-    r"|completat[oa]|riuscit[oa]|klaar|gelukt)\b"
+    r"|completat[oa]|riuscit[oa]|klaar|gelukt)\b|成功|完了|完成|성공|완료"
 )
 """Words for the outcome of a thing."""
+_PERIOD = re.compile(
+    r"(?i)\b(?:today|tonight|yesterday|(?:this|last) (?:night|morning|week|weekend|month|quarter|year)"
+    r"|heute|diese Woche|hoy|esta semana|aujourd'hui|cette semaine|oggi|hoje|vandaag|deze week):? [€$£]?\d"
+)
+"""A figure of a day or a week. Another one is no other value of the same thing: `Groceries this week: 95 euros`."""
+_LINKS = re.compile(r" (?:in|im|en|em|after|at|on|for|of|was|is|took)$")
 _TERSE = 2
 """Words of a report of which a count and dates would be most of the line: `heartbeat`, `sync ok`."""
 _LONGEST_FAILURE = 24
@@ -38,19 +52,25 @@ _LONGEST_FAILURE = 24
 
 
 _UNIT = re.compile(
-    r" ?(?:%|°|[kMGT]i?B\b|[mµn]?s\b|min\b|h\b"
-    r"|(?:second|minute|hour|day|request|message|item|row|line|file|test|user|error)s?\b"
-    r"|(?:req|rps|qps|ops|km|kg|[kM]?W|kWh|V|A|C|F|mbar|hPa|degrees|Grad|grados|degrés)\b)"
+    r" ?(?:[%€$£°円元]|[kMGT]i?B\b|[mµn]?s\b|min\b|h\b"
+    r"|(?:second|minute|hour|day|request|message|item|row|line|file|test|user|error|euro|dollar|pound)s?\b"
+    r"|(?:req|rps|qps|ops|km|kg|[kM]?W|kWh|V|A|C|F|mbar|hPa|bar|degrees|Grad|grados|degrés)\b"
+    r"|(?:Minute|Stunde|Sekunde|Zeile|Datei)n?\b|(?:minut[eoi]|segundo|seconde|ora|hora|heure|uur|fila|riga|ligne)s?\b"
+    r"|minuten\b|seconden\b|分|秒|時間|小时|件|回|度|분|초|시간|건)"
 )
 """Units after a measured number."""
 
 
 def _measures(text: str, differ: Sequence[bool] = ()) -> bool:
-    """Whether the numbers of a statement are measurements: all, or those that differ from one report to the other."""
+    """Whether the numbers of a statement are measurements or versions with an outcome (`deploy shop 5.2.1 ok`): all, or
+    those that differ from one report to the other."""
     found = list(_NUMBER.finditer(text))
     asked = differ or [True] * len(found)
+    ends = _ENDS.search(text)
     return any(asked) and all(
-        _UNIT.match(text, one.end()) for one, changes in zip(found, asked, strict=True) if changes
+        _UNIT.match(text, one.end()) or (ends and re.fullmatch(_VERSION, one[0]))
+        for one, changes in zip(found, asked, strict=True)
+        if changes
     )
 
 
@@ -92,18 +112,27 @@ def _is_routine(group: Sequence[Candidate], words: Sequence[str]) -> bool:
     often = sum(item.times if item.since != item.day else 1 for item in group)  # said twice at once is said once
     if often < LEAST or len(words) > _MOST_NUMBERS + 1:
         return False
-    if 2 * sum(item.reports for item in group) < len(group):
+    text = group[-1].text
+    if 2 * sum(item.reports for item in group) < len(group) and not (_ENDS.search(text) or _PERIOD.search(text)):
         return False
-    if all(item.kind == "status" for item in group):
+    if 4 * sum(item.kind == "status" for item in group) >= 3 * len(group):
         return True
     columns = zip(*(numbers(item.text) for item in group), strict=True)
-    return _measures(group[-1].text, [len(set(column)) > 1 for column in columns])
+    return _measures(text, [len(set(column)) > 1 for column in columns])
+
+
+def is_of_period(text: str) -> bool:
+    """Whether a statement gives the figure of a day, a week or another period that it names by its distance."""
+    return _PERIOD.search(text) is not None
 
 
 def _head(text: str) -> str:
     """The thing that a report begins with: `Nightly import` of `Nightly import finished in 40 min`."""
     found = _ENDS.search(text)
-    return text[: found.start()].casefold().strip(" :,") if found else ""
+    if not found:
+        return ""
+    head = _NUMBER.split(text[: found.start()].casefold())[0].strip(" :,、，")
+    return _LINKS.sub("", head)
 
 
 def _failures(items: Sequence[Candidate]) -> dict[tuple[str | None, str | None, str], list[Candidate]]:
@@ -127,8 +156,9 @@ def _rolled(group: Sequence[Candidate], failed: Sequence[Candidate]) -> Candidat
     often = sum(item.times for item in failed)
     count = "once" if often == 1 else f"{often} times, last"
     wrong = f"; {count}: {failed[-1].text.rstrip(' .')}" if failed else ""
+    last = _last(newest.text, columns)
     return newest._replace(
-        text=f"{text} (×{sum(item.times for item in group)}{f', {days}' if days else ''}{wrong})",
+        text=f"{text} (×{sum(item.times for item in group)}{f', {days}' if days else ''}{last}{wrong})",
         whole="",
         source_ids=ids,
         times=1,  # the count is part of the text
@@ -141,6 +171,13 @@ def _rolled(group: Sequence[Candidate], failed: Sequence[Candidate]) -> Candidat
     )
 
 
+def _last(text: str, columns: Sequence[Sequence[str]]) -> str:
+    """The newest value of a reading, if one measurement differs and no outcome is reported."""
+    found = [one for one, column in zip(_NUMBER.finditer(text), columns, strict=True) if len(set(column)) > 1]
+    unit = _UNIT.match(text, found[0].end()) if len(found) == 1 else None
+    return f", last {found[0][0]}{unit[0]}" if unit and not _ENDS.search(text) else ""
+
+
 def _span(column: Sequence[str]) -> str:
     """The least and the greatest of one number, in their own spelling."""
     ordered = sorted(column, key=lambda number: (_size(number), number))
@@ -148,8 +185,8 @@ def _span(column: Sequence[str]) -> str:
 
 
 def _size(number: str) -> tuple[int, ...]:
-    if ":" in number or "/" in number:
-        return tuple(int(part) for part in re.split("[:/]", number))
+    if ":" in number or "/" in number or number.count(".") > 1 or number[0] == "v":
+        return tuple(int(part) for part in re.split("[:/.]", number.lstrip("v")))
     whole, _, fraction = number.replace(",", "").partition(".")
     return (int(whole), int(fraction.ljust(9, "0")[:9] or 0))
 

@@ -107,6 +107,11 @@ class Candidate(NamedTuple):
         """The beginning of its line."""
         return labelled(self.speaker, self.about, self.text) if self.about else self.speaker
 
+    @property
+    def opening(self) -> str:
+        """Its first word: a name, if another statement has it as one."""
+        return self.text.partition(" ")[0].lower().rstrip(".,:;!").removesuffix("'s")
+
 
 def candidates(
     position: int,

@@ -53,6 +53,8 @@ _STOPS = _END - word_set("gone off closed left instead")
 _MOVES = re.compile(r"(?i)\b(?:up|down|back) to\b|\bfrom now on\b|\bany ?more\b")
 _VAGUE_VERBS = word_set("plann schedul tak plac set locat run com held happen call")
 """Stems that only state the existence of a thing."""
+_COVERS = word_set("for in of during")
+"""Prepositions before the time that an amount covers."""
 _UNITS = word_set(
     "month months week weeks day days hour hours minute minutes second seconds year years morning evening evenings"
     " afternoon night time times"
@@ -219,7 +221,21 @@ def _rivals(older: _Claim, newer: _Claim) -> bool:
     theirs = {t.stem for t in newer.value if t.content}
     if not ours or not theirs or ours <= theirs or theirs <= ours:
         return False
+    if {"", _period(older.value), _period(newer.value)} != {"", _period(newer.value)}:
+        return False
     return _shape(older.value) == _shape(newer.value)
+
+
+def _period(value: Sequence[Token]) -> str:
+    """The month or year that an amount is of: `214 euros for February` and `187 euros for March` are both true."""
+    if _shape(value[:1]) != "number" or len(value) < 3:
+        return ""
+    named = [
+        after.lower
+        for before, after in pairwise(value[1:])
+        if before.lower in _COVERS and _kind(after, None) in ("month", "year")
+    ]
+    return named[0] if named else ""
 
 
 def _shape(value: Sequence[Token]) -> str:

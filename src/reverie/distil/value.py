@@ -64,23 +64,30 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
 _MARKS = str.maketrans("’？！؟", "'?!?")
 _NAME = re.compile(r"(\b[a-z]{1,20}|,) [A-Z][a-z]")
-_SURFACE: tuple[re.Pattern[str], ...] = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"\?\W*$",
-        r"!\W*$",
-        r"\d",
-        r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2}(?:st|nd|rd|th)\b",
-        r"\w[/._-]+\w",
-        r"https?://|@|/\w+/|\w\.\w{2,4}\b(?!\.)|\w\(\)|[A-Z]{2,}[-_ ]?\d|[A-Z_]{6,}",
-        r"(?<=[a-z,] )[A-Z][a-z]+",
-        r":",
-        r"%|\b(?:ms|s|MB|GB|percent|degrees)\b",
-        r"^[a-z]",
-        r"[^\W_]$",
-        r"^[A-Za-z]+ing\b",
+_CAPITAL = BUCKETS + 6
+"""The number of the feature of a capital within a statement."""
+_SURFACE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (needed, re.compile(pattern))
+    for needed, pattern in (
+        ("?", r"\?\W*$"),
+        ("!", r"!\W*$"),
+        ("", r"\d"),
+        ("", r"\d(?:(?<!\w\d)|(?<=\b\d\d))(?:[:.]\d\d\b|(?:st|nd|rd|th)\b)"),
+        ("", r"[/._-](?<=\w[/._-])[/._-]*\w"),
+        (
+            "",
+            r"[@/.(A-Z_](?:(?<=@)|(?<=/)\w+/|(?<=:/)/|(?<=\w\.)\w{2,4}\b(?!\.)|(?<=\w\()\)"
+            r"|(?<=[A-Z])[A-Z]+[-_ ]?\d|(?<=[A-Z_])[A-Z_]{5,})",
+        ),
+        ("", r"[A-Z](?<=[a-z,] [A-Z])[a-z]"),
+        (":", r":"),
+        ("", r"%|\b(?:ms|s|MB|GB|percent|degrees)\b"),
+        ("", r"^[a-z]"),
+        ("", r"[^\W_]\Z"),
+        ("ing", r"^[A-Za-z]+ing\b"),
     )
 )
+"""Patterns, each with text that is part of all it matches. They begin with few characters, which makes them fast."""
 _WORDS = tuple(
     frozenset(text.split(","))
     for text in (
@@ -151,7 +158,7 @@ _NEIGHBOURS = re.compile(r"[іїєґўђјљњћџ]|[پچژگکیٹڈڑے]")
 _FEWEST = 3
 """Words without which the language of a text in Latin letters is a guess: `compile ok (14.2 s)` has two."""
 _SPELT = re.compile(r"[^\W\d_]{2,}")
-_EVERYWHERE = re.compile(r"(?i)\b(?:ok|okay|ci|pr)\b")
+_EVERYWHERE = re.compile(r"(?i)\b(?:ok|okay|ci|pr|db|etl|api|min|max|ms|[kmgt]b)\b")
 """Words of every language, though some are spelt like function words of one."""
 
 
@@ -160,16 +167,20 @@ def language_of(text: str) -> str:
 
     One in Latin letters without evidence counts as English, unless a word of it is a cue in some other language.
     """
-    if _OTHER_SCRIPT.search(text):
+    if not text.isascii() and _OTHER_SCRIPT.search(text):
         for name, letters in _SCRIPTS:
             if letters.search(text):
                 return name
         name, sure = guess(text)
         return name if sure and name in COVERED and not _NEIGHBOURS.search(text.lower()) else ""
-    name, sure = guess(_EVERYWHERE.sub(" ", text))
+    own = text
+    name, sure = guess(text)
+    if sure and name != ENGLISH:
+        own = _EVERYWHERE.sub(" ", text)
+        name, sure = guess(own)
     if name == ENGLISH and _is_foreign(text, sure=sure):
         return OTHER
-    if not sure or name == ENGLISH or (text.isascii() and len(_SPELT.findall(text)) < _FEWEST):
+    if not sure or name == ENGLISH or (text.isascii() and len(_SPELT.findall(own)) < _FEWEST):
         return ENGLISH
     return name if name in COVERED else ""
 
@@ -239,32 +250,88 @@ def _cued(text: str) -> int:
     return found
 
 
-def surface(text: str, words: Sequence[str], language: str = ENGLISH) -> dict[int, int]:
-    """The features that apply, by number: hashed words, pairs of words and pairs around a word, then what the surface
-    shows."""
-    said = [f"#{min(len(word), _LONGEST_NUMBER)}" if word[0].isdigit() else word for word in words]
-    grams = {*said, *("~" + word[:5] for word in said if len(word) > 5)}
-    grams.update(f"{a} {b}" for a, b in pairwise(said))
-    grams.update(f"{a} * {b}" for a, b in zip(said, said[2:], strict=False))
-    if said:
-        first = said[0]
-        grams |= {"^" + first, "^" + " ".join(said[:2]), "^~" + first[-3:], "^~" + first[-2:], said[-1] + "$"}
-    if name := _NAME.search(text):
-        grams.add("name " + name[1].lower())
-    share = 4 * UNIT // isqrt(16 * len(grams)) if grams else 0
-    found: dict[int, int] = {}
-    for gram in grams:
-        bucket = zlib.crc32(gram.encode()) % BUCKETS
-        found[bucket] = found.get(bucket, 0) + share
-    for number, pattern in enumerate(_SURFACE, BUCKETS):
-        if pattern.search(text):
-            found[number] = UNIT
-    cued = 0 if language == ENGLISH else _cued(text)
+class _Word(NamedTuple):
+    """CRC-32 of a word, of its head, and what continues a CRC by it: ` word` and ` * word`."""
+
+    code: int
+    head: int
+    after: bytes
+    apart: bytes
+
+
+Memo = dict[str, _Word]
+"""Words of the statements that are judged together."""
+
+
+def _word(word: str) -> _Word:
+    said = f"#{min(len(word), _LONGEST_NUMBER)}" if word[0].isdigit() else word
+    raw = said.encode()
+    head = zlib.crc32(f"~{said[:5]}".encode()) if len(said) > 5 else 0
+    return _Word(zlib.crc32(raw), head, b" " + raw, b" * " + raw)
+
+
+def _by_code() -> dict[int, list[int]]:
+    """The groups of `_WORDS` by the CRC of their words, pairs of words and heads."""
+    found: dict[int, list[int]] = {}
     for number, group in enumerate(_WORDS):
-        if cued >> number & 1 or not grams.isdisjoint(group):
-            found[BUCKETS + len(_SURFACE) + number] = UNIT
+        for member in group:
+            found.setdefault(zlib.crc32(member.encode()), []).append(number)
+    return found
+
+
+_GROUPS = _by_code()
+_CODES = frozenset(_GROUPS)
+_CARET = zlib.crc32(b"^")
+_PAST = re.compile(r"ed\b")
+
+
+def _codes(words: Sequence[str], memo: Memo) -> set[int]:
+    """CRCs of words, heads, pairs of words, pairs around a word, and what a statement begins and ends with."""
+    said = []
+    for word in words:
+        one = memo.get(word)
+        if one is None:
+            one = memo[word] = _word(word)
+        said.append(one)
+    crc = zlib.crc32
+    found = {one.code for one in said}
+    found.update([one.head for one in said if one.head])
+    found.update([crc(b.after, a.code) for a, b in pairwise(said)])
+    found.update([crc(b.apart, a.code) for a, b in zip(said, said[2:], strict=False)])
+    if said:
+        first = said[0].after[1:]
+        begins = crc(first, _CARET)
+        ends = first.decode()
+        found |= {begins, crc(b"$", said[-1].code), crc(b"^~" + ends[-3:].encode()), crc(b"^~" + ends[-2:].encode())}
+        if len(said) > 1:
+            found.add(crc(said[1].after, begins))
+    return found
+
+
+def surface(text: str, words: Sequence[str], language: str = ENGLISH, memo: Memo | None = None) -> dict[int, int]:
+    """The features that apply, by number: hashed words, pairs of words and pairs around a word, then what the surface
+    shows. `memo` holds words between calls."""
+    codes = _codes(words, {} if memo is None else memo)
+    if _SURFACE[_CAPITAL - BUCKETS][1].search(text) and (name := _NAME.search(text)):
+        codes.add(zlib.crc32(b"name " + name[1].lower().encode()))
+    share = 4 * UNIT // isqrt(16 * len(codes)) if codes else 0
+    found: dict[int, int] = {}
+    for code in codes:
+        bucket = code % BUCKETS
+        found[bucket] = found.get(bucket, 0) + share
+    for number, (needed, pattern) in enumerate(_SURFACE, BUCKETS):
+        if needed in text and pattern.search(text):
+            found[number] = UNIT
+    groups = BUCKETS + len(_SURFACE)
+    for code in codes & _CODES:
+        for number in _GROUPS[code]:
+            found[groups + number] = UNIT
+    if language != ENGLISH and (cued := _cued(text)):
+        for number in range(len(_WORDS)):
+            if cued >> number & 1:
+                found[groups + number] = UNIT
     length = BUCKETS + _PATTERNS
-    if any(word.endswith("ed") for word in words):
+    if _PAST.search(text.lower()):
         found[length - 1] = UNIT
     found[length] = min(len(words), 40) * 2
     if len(words) < _SHORT:
@@ -334,10 +401,11 @@ class ValueModel:
         starts: list[int] = []
         known: list[int] = []
         spans: list[tuple[int, int, int]] = []  # a statement with known words, where they begin, how many there are
+        memo: Memo = {}
         for row, (text, language) in enumerate(zip(texts, languages, strict=True)):
             pause()
             words = words_of(text)
-            found = surface(text, words, language)
+            found = surface(text, words, language, memo)
             starts.append(len(features))
             features += found
             sizes += found.values()

@@ -63,9 +63,43 @@ def test_every_source_stays_behind_the_line() -> None:
 def test_readings_that_seem_to_matter_are_rolled_up_with_their_like() -> None:
     text = distilled(*(f"disk of log-3 at {n} %" for n in (71, 78, 86, 52)))
     assert text.count("disk of log-3") == 1
-    assert "disk of log-3 at 52 to 86 % (×4, 3 to 6 October 2025)" in text
+    assert "disk of log-3 at 52 to 86 % (×4, 3 to 6 October 2025, last 52 %)" in text
 
 
 def test_things_with_a_number_for_a_name_are_not_rolled_up() -> None:
     text = distilled(*(f"Invoice {n} is due on Friday, pay it by bank transfer." for n in (1001, 1002, 1003)))
     assert all(f"Invoice {n} is due" in text for n in (1001, 1002, 1003))
+
+
+def test_terse_reports_with_several_figures_become_one_line() -> None:
+    text = distilled(*(f"backup db-1 ok {size} GB {minutes} min" for size, minutes in ((42, 18), (42, 19), (43, 21))))
+    assert "backup db-1 ok 42 to 43 GB 18 to 21 min (×3, 3 to 5 October 2025)" in text
+
+
+def test_versions_have_a_range_in_their_order() -> None:
+    text = distilled(*(f"deploy shop {version} ok" for version in ("5.2.1", "5.2.10", "5.2.9")))
+    assert "deploy shop 5.2.1 to 5.2.10 ok (×3, 3 to 5 October 2025)" in text
+
+
+def test_figures_of_a_period_are_no_other_value_of_the_same_thing() -> None:
+    text = distilled(*(f"Groceries this week: {n} euros" for n in (112, 89, 95)))
+    assert "Groceries this week: 89 to 112 euros (×3, 3 to 5 October 2025, last 95 euros)" in text
+    text = distilled("Groceries this week: 112 euros", "Groceries this week: 95 euros")
+    assert "112" in text
+    assert "95" in text
+
+
+def test_numbers_without_spaces_around_them_have_ranges() -> None:
+    text = distilled(*(f"バックアップ完了、所要時間{n}分" for n in (12, 15, 13)), "バックアップ失敗：ディスク不足")
+    assert "バックアップ完了、所要時間12 to 15分 (×3, 3 to 5 October 2025" in text
+
+
+def test_a_failure_is_found_by_the_thing_without_its_preposition() -> None:
+    text = distilled(*(f"Backup in {n} Minuten fertig" for n in (14, 15, 19)), "Backup fehlgeschlagen: Platte voll")
+    assert "Backup in 14 to 19 Minuten fertig (×3" in text
+
+
+def test_a_report_that_begins_with_a_name_stays() -> None:
+    text = distilled("The customer Tessel wants 25 seats.", "Tessel signed.", "Waiting for the build.")
+    assert "Tessel signed" in text
+    assert "Waiting" not in text
