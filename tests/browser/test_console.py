@@ -231,7 +231,7 @@ def elsewhere(page: str) -> Iterator[str]:
             return
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}/"
     server.shutdown()
