@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from reverie.core.entry import Entry, EntryState
 from reverie.core.query import Filter
-from reverie.memory.derivation import held_by, lines_by_source
+from reverie.memory.derivation import DreamLines
 from reverie.memory.indexing import LINES
 from reverie.search.passages import Passage, passages, said_at
 from reverie.store.contract import ReadTx
@@ -53,13 +54,15 @@ def needed(hot: Sequence[Hit]) -> bool:
     return all(hit.weak or hit.confidence < SURE or hit.entry.kind in LINES for hit in hot)
 
 
-def merged(tx: ReadTx, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter, limit: int, *, all_: bool) -> list[Hit]:
+def merged(
+    tx: ReadTx, dreams: DreamLines, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter, limit: int, *, all_: bool
+) -> list[Hit]:
     """Hot hits with those of cold storage among them: before the first that is clearly less sure, weak ones last.
 
     A line that stands for a source and is a hot hit itself keeps its place: it was compared with the other lines.
     `all_`: sources are shown even where they are weak or a line of the dream says the same.
     """
-    lines = _Lines(tx, where)
+    lines = _Lines(tx, dreams, where)
     order = [hit for hit in hot if not hit.weak]
     shown = [hit for hit in cold if all_ or not order or not hit.weak]
     behind = [lines.resting(hit) if all_ else lines.standing_for(hit) for hit in shown]
@@ -81,7 +84,7 @@ def merged(tx: ReadTx, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter, l
 
 def held(tx: ReadTx, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter) -> list[Hit]:
     """Hot hits, and the lines that were made from the sources that answer."""
-    lines = _Lines(tx, where)
+    lines = _Lines(tx, DreamLines(tx), where)
     found = {(hit.entry.id, hit.passage.start): hit for hit in hot if not hit.weak}
     for hit in cold:
         if not hit.weak:
@@ -94,7 +97,8 @@ def beside(hits: Sequence[Hit], room: int, count: Callable[[str], int]) -> list[
     """Lines next to hits of the same dream, day and speaker, the best hits' first, as many as `room` tokens hold."""
     taken = {(hit.entry.id, hit.passage.start) for hit in hits}
     order = sorted(hits, key=lambda hit: (-hit.score, hit.entry.position, hit.passage.start))
-    parts = {hit.entry.id: passages(hit.entry.content, lines=True) for hit in order if hit.entry.kind in LINES}
+    dreams = {hit.entry.id: hit.entry for hit in order if hit.entry.kind in LINES}
+    parts = {entry_id: passages(entry.content, lines=True) for entry_id, entry in dreams.items()}
     found: list[Hit] = []
     for distance in range(1, _BESIDE + 1):
         for hit in order:
@@ -126,19 +130,16 @@ def _said(entry: Entry, part: Passage) -> tuple[int, str]:
 class _Lines:
     """The lines of readable dreams, by the source they were made from."""
 
-    def __init__(self, tx: ReadTx, where: Filter) -> None:
-        self._tx = tx
-        self._where = where
-        self._known: dict[str, dict[str, list[Passage]]] = {}
+    def __init__(self, tx: ReadTx, dreams: DreamLines, where: Filter) -> None:
+        self._dreams = dreams
+        self._passes = cache(lambda position: bool(tx.at([position], where)))
 
     def of(self, cold: Hit) -> list[Hit]:
         """The lines made from a source, each as a hit."""
-        holder = held_by(self._tx, cold.entry.id)
-        if holder is None or not self._tx.at([holder.position], self._where):
+        holder = self._dreams.holder(cold.entry.id)
+        if holder is None or not self._passes(holder.position):
             return []
-        if holder.id not in self._known:
-            self._known[holder.id] = _by_source(self._tx, holder)
-        parts = self._known[holder.id].get(cold.entry.id, ())
+        parts = self._dreams.made_from(holder, cold.entry.id)
         return [replace(cold, entry=holder, passage=part, cold=False, dream=None) for part in parts]
 
     def standing_for(self, cold: Hit) -> Hit:
@@ -161,21 +162,5 @@ class _Lines:
 
     def resting(self, cold: Hit) -> Hit:
         """A source with the dream that holds it."""
-        holder = held_by(self._tx, cold.entry.id)
+        holder = self._dreams.holder(cold.entry.id)
         return replace(cold, cold=True, dream=holder.id if holder is not None else None)
-
-
-def _by_source(tx: ReadTx, dream: Entry) -> dict[str, list[Passage]]:
-    starts: list[int] = []
-    at = 0
-    for line in dream.content.split("\n"):
-        starts.append(at)
-        at += len(line) + 1
-    by_start = {part.start: part for part in passages(dream.content, lines=True)}
-    found: dict[str, list[Passage]] = {}
-    for source, numbers in lines_by_source(tx, dream).items():
-        for number in numbers:
-            part = by_start.get(starts[number]) if number < len(starts) else None
-            if part is not None and part not in found.setdefault(source, []):
-                found[source].append(part)
-    return found

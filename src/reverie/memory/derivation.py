@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import accumulate
 
 import msgspec
 from msgspec import Struct
 
 from reverie.core.entry import Entry
 from reverie.core.errors import NotFound
+from reverie.search.passages import Passage, passages
 from reverie.store.contract import ReadTx
 
 _DISTILLED_FROM = "distilled-from"
@@ -17,13 +20,20 @@ DREAM_SPACE = "dream"
 
 def derived_from(tx: ReadTx, entry_ids: Sequence[str]) -> set[str]:
     """Ids of everything made from these entries of the transaction's ref."""
+    return _reached(entry_ids, lambda entry_id: _dreams_of(tx, entry_id))
+
+
+def _dreams_of(tx: ReadTx, entry_id: str) -> list[str]:
+    return [link.from_id for link in tx.links(entry_id, incoming=True, type=_DISTILLED_FROM)]
+
+
+def _reached(entry_ids: Iterable[str], dreams_of: Callable[[str], Iterable[str]]) -> set[str]:
     found: set[str] = set()
     edge = list(entry_ids)
     while edge:
-        for link in tx.links(edge.pop(), incoming=True, type=_DISTILLED_FROM):
-            if link.from_id not in found:
-                found.add(link.from_id)
-                edge.append(link.from_id)
+        new = set(dreams_of(edge.pop())) - found
+        found |= new
+        edge += new
     return found
 
 
@@ -38,21 +48,50 @@ class _Lines(Struct, frozen=True):
     statements: Sequence[_Line] = ()
 
 
-def line_sources(tx: ReadTx, entry: Entry, line: int) -> list[str]:
-    """Ids of the sources behind a line of a dream, counted from 0; all of them when its lines are not traced."""
-    traced = _traced(tx, entry)
-    if traced:
-        return list(dict.fromkeys(source for one in traced if one.line == line for source in one.sources))
-    return [link.to_id for link in tx.links(entry.id, type=_DISTILLED_FROM)]
+class DreamLines:
+    """The lines of the dreams that a search meets. Reads every dream and its report once, however many hits it has."""
 
+    def __init__(self, tx: ReadTx) -> None:
+        self._tx = tx
+        self._get = cache(tx.get)
+        self._dreams_of = cache(lambda entry_id: _dreams_of(tx, entry_id))
+        self._statements: dict[str, Sequence[_Line]] = {}
+        self._parts: dict[str, tuple[list[int], dict[int, Passage]]] = {}
 
-def lines_by_source(tx: ReadTx, entry: Entry) -> dict[str, list[int]]:
-    """For each source of a dream the lines made from it, counted from 0; empty when its lines are not traced."""
-    found: dict[str, list[int]] = {}
-    for one in _traced(tx, entry):
-        for source in one.sources:
-            found.setdefault(source, []).append(one.line)
-    return found
+    def holder(self, entry_id: str) -> Entry | None:
+        """The readable dream that holds a source, through however many dreams; None when there is none."""
+        above = sorted(_reached([entry_id], self._dreams_of))
+        found = [entry for other in above if (entry := self._get(other)) is not None]
+        return max(found, key=lambda entry: entry.born_seq, default=None)
+
+    def sources(self, dream: Entry, passage: Passage) -> list[str]:
+        """Ids of the sources behind a line of a dream; all of them when its lines are not traced."""
+        if statements := self._traced(dream):
+            line = dream.content.count("\n", 0, passage.start)
+            return list(dict.fromkeys(source for one in statements if one.line == line for source in one.sources))
+        return [link.to_id for link in self._tx.links(dream.id, type=_DISTILLED_FROM)]
+
+    def made_from(self, dream: Entry, source: str) -> list[Passage]:
+        """The lines of a dream that were made from a source; none when its lines are not traced."""
+        lines = dict.fromkeys(one.line for one in self._traced(dream) if source in one.sources)
+        if not lines:
+            return []
+        starts, parts = self._read(dream)
+        found = [parts.get(starts[line]) for line in lines if line < len(starts)]
+        return [part for part in found if part is not None]
+
+    def _traced(self, dream: Entry) -> Sequence[_Line]:
+        if dream.id not in self._statements:
+            self._statements[dream.id] = _traced(self._tx, dream)
+        return self._statements[dream.id]
+
+    def _read(self, dream: Entry) -> tuple[list[int], dict[int, Passage]]:
+        """The beginning of each line, and the lines that are passages by their beginning."""
+        if dream.id not in self._parts:
+            starts = list(accumulate((len(line) + 1 for line in dream.content.split("\n")), initial=0))
+            parts = {part.start: part for part in passages(dream.content, lines=True)}
+            self._parts[dream.id] = starts[:-1], parts
+        return self._parts[dream.id]
 
 
 def _traced(tx: ReadTx, entry: Entry) -> Sequence[_Line]:
@@ -66,8 +105,7 @@ def _traced(tx: ReadTx, entry: Entry) -> Sequence[_Line]:
 
 def held_by(tx: ReadTx, entry_id: str) -> Entry | None:
     """The readable dream that holds a source, through however many dreams; None when there is none."""
-    found = [entry for other in sorted(derived_from(tx, [entry_id])) if (entry := tx.get(other)) is not None]
-    return max(found, key=lambda entry: entry.born_seq, default=None)
+    return DreamLines(tx).holder(entry_id)
 
 
 def missing(tx: ReadTx, entry_id: str) -> NotFound:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from reverie.core.entry import Entry, brief
 from reverie.core.query import Filter
-from reverie.memory.derivation import line_sources
+from reverie.memory.derivation import DreamLines
 from reverie.memory.indexing import LINES
 from reverie.memory.read import ANYTHING
 from reverie.search.confidence import WEAK
@@ -121,6 +121,7 @@ def hits_of(
     """The first `limit` hits. Of an entry only its best passage, unless its lines are passages or all are wanted."""
     hits: list[Hit] = []
     seen: set[int] = set()
+    sizes: dict[int, int] = {}
     while len(hits) < limit and (part := list(islice(order, limit + 2))):
         entries = tx.at(list(dict.fromkeys(one.key[0] for one in part)), where)
         for one in part:
@@ -128,7 +129,7 @@ def hits_of(
             if entry is None or (entry.position in seen and not spread and entry.kind not in LINES):
                 continue
             seen.add(entry.position)
-            passage = _passage(entry, one.key[1], spans.get(one.key))
+            passage = _passage(entry, one.key[1], spans.get(one.key), sizes)
             weak = one.confidence < WEAK
             hits.append(Hit(entry, one.score, one.signals, passage, one.confidence, weak, one.older))
             if len(hits) == limit:
@@ -136,17 +137,19 @@ def hits_of(
     return hits
 
 
-def _passage(entry: Entry, number: int, span: tuple[int, int] | None) -> Passage:
+def _passage(entry: Entry, number: int, span: tuple[int, int] | None, sizes: dict[int, int]) -> Passage:
+    """A passage of an entry. `sizes`: the number of passages by position, of entries met before."""
     if span is None:
         return Passage(0, len(entry.content))
-    parts = passages(entry.content, lines=entry.kind in LINES)
-    return Passage(*span, number + 1, max(len(parts), number + 1))
+    if entry.position not in sizes:
+        sizes[entry.position] = len(passages(entry.content, lines=entry.kind in LINES))
+    return Passage(*span, number + 1, max(sizes[entry.position], number + 1))
 
 
-def traced(tx: ReadTx, hits: Sequence[Hit]) -> list[Hit]:
+def traced(dreams: DreamLines, hits: Sequence[Hit]) -> list[Hit]:
     """Hits on lines of dreams with the sources of their line."""
     return [
-        replace(hit, sources=line_sources(tx, hit.entry, hit.entry.content.count("\n", 0, hit.passage.start)))
+        replace(hit, sources=dreams.sources(hit.entry, hit.passage))
         if hit.entry.kind in LINES and not hit.cold
         else hit
         for hit in hits

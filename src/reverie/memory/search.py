@@ -15,6 +15,7 @@ from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Brief, Filter, HybridMatch, QueryWord, Vector
 from reverie.core.subject import labelled
 from reverie.memory.deep import beside, cold_filter, held, merged, needed
+from reverie.memory.derivation import DreamLines
 from reverie.memory.hits import Context, Hit, Mode, SearchResult, hits_of, traced, with_superseded
 from reverie.memory.indexing import model_of
 from reverie.memory.searches import RecordedSearches
@@ -25,7 +26,7 @@ from reverie.search.analysis import question as words_of
 from reverie.search.context import Packed, PackItem, pack
 from reverie.search.explain import Filtered
 from reverie.search.explain import explain as explained
-from reverie.search.passages import said_at
+from reverie.search.passages import Headings, said_at
 from reverie.search.rank import (
     WEIGHTS,
     Candidate,
@@ -118,12 +119,14 @@ class Search:
 
         def body(tx: ReadTx) -> SearchResult:
             chosen = between(tx, where, since, until, zone, pointer="/filter")
+            dreams = DreamLines(tx)
             result = self._search(tx, tx, query, vector, degraded, chosen, limit, mode, explain, zone, spread=False)
             if deep == "always" or (deep == "auto" and needed(result.hits)):
                 cold = self._cold_hits(tx, query, vector, chosen, limit, mode, zone, spread=False)
                 if cold:
-                    result = replace(result, hits=merged(tx, result.hits, cold, chosen, limit, all_=deep == "always"))
-            result = replace(result, hits=traced(tx, result.hits))
+                    hits = merged(tx, dreams, result.hits, cold, chosen, limit, all_=deep == "always")
+                    result = replace(result, hits=hits)
+            result = replace(result, hits=traced(dreams, result.hits))
             return with_superseded(tx, result) if include else result
 
         result, seq = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
@@ -356,15 +359,18 @@ def _added(tx: ReadTx, briefs: Mapping[int, Brief], vector: Vector | None) -> li
 def _passages(matches: Sequence[HybridMatch]) -> list[Candidate]:
     """Matches as they are ranked."""
     speakers = {actor: named(actor) for actor in {match.entry.actor for match in matches}}
+    headings: dict[int, Headings] = {}
     found = []
     for match in matches:
         brief, span = match.entry, match.span
         content, created_at = brief.content, brief.created_at
+        if span and brief.position not in headings:
+            headings[brief.position] = Headings(content)
         found.append(
             Candidate(
                 brief.id,
                 brief.position,
-                said_at(content, span[0], created_at) if span else created_at,
+                headings[brief.position].said_at(span[0], created_at) if span else created_at,
                 content[span[0] : span[1]] if span else content,
                 match.number,
                 match.score,

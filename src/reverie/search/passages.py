@@ -8,6 +8,7 @@ statement of its own. Its headings are none: they date the lines below them.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -27,6 +28,7 @@ _MONTHS = ["January", "February", "March", "April", "May", "June"]
 _MONTHS += ["July", "August", "September", "October", "November", "December"]
 _HEADING = re.compile(rf"\[(?:(\d{{1,2}}) )?({'|'.join(_MONTHS)}) (\d{{4}})\]$", re.MULTILINE)
 """`[8 May 2023]` or `[May 2023]`, alone on a line."""
+_LIKE_HEADING = re.compile(r"\n\[")
 _HEADINGS = 8
 """Lines above a passage that begin like a heading, as far as it is looked for."""
 
@@ -56,7 +58,7 @@ def _lines(content: str) -> list[tuple[int, int]]:
     start = 0
     for line in content.splitlines(keepends=True):
         end = start + len(line)
-        if line.strip() and not _HEADING.match(line.rstrip()):
+        if not line.isspace() and not (line[0] == "[" and _HEADING.match(line.rstrip())):
             spans.append((start, end))
         start = end
     return spans or [(0, len(content))]
@@ -64,19 +66,30 @@ def _lines(content: str) -> list[tuple[int, int]]:
 
 def said_at(content: str, start: int, created_at: int) -> int:
     """Return the time of the passage at `start`: noon of the day in the heading above it; without one, `created_at`."""
-    at = start
-    for _ in range(_HEADINGS):
-        at = content.rfind("\n[", 0, at) if at > 0 else -1
-        heading = _HEADING.match(content, at + 1)
-        if heading is not None and heading.start() < start:
-            day, month, year = int(heading[1] or 1), _MONTHS.index(heading[2]) + 1, int(heading[3])
-            try:
-                return int(datetime(year, month, day, 12, tzinfo=UTC).timestamp() * 1000)
-            except ValueError:
-                return created_at
-        if at < 0:
-            break
-    return created_at
+    return Headings(content).said_at(start, created_at)
+
+
+class Headings:
+    """The headings of a content, found once for any number of its passages."""
+
+    def __init__(self, content: str) -> None:
+        self._content = content
+        self._before = [found.start() for found in _LIKE_HEADING.finditer(content)]
+        """The line breaks before lines that begin like a heading."""
+
+    def said_at(self, start: int, created_at: int) -> int:
+        """See `said_at`."""
+        above = bisect_right(self._before, start - 2)
+        nearest = self._before[max(0, above - _HEADINGS) : above][::-1]
+        for at in nearest if len(nearest) == _HEADINGS else (*nearest, -1):
+            heading = _HEADING.match(self._content, at + 1)
+            if heading is not None and heading.start() < start:
+                day, month, year = int(heading[1] or 1), _MONTHS.index(heading[2]) + 1, int(heading[3])
+                try:
+                    return int(datetime(year, month, day, 12, tzinfo=UTC).timestamp() * 1000)
+                except ValueError:
+                    return created_at
+        return created_at
 
 
 def _joined(content: str) -> list[tuple[int, int]]:

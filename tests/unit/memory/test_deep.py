@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import EMBEDDER
+from tests.counting import Counted
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport
@@ -140,3 +141,21 @@ def test_a_prompt_gets_the_lines_of_sources_that_answer_and_not_those_of_other_s
     assert "Invoices" not in packed.text
     assert "zeppelin" not in packed.text  # cold storage stays out of prompts
     assert packed.tokens <= 500
+
+
+def test_a_search_reads_a_dream_once_however_many_of_its_lines_and_sources_are_hits(
+    make_host: MakeHost, make_store: Callable[..., Any], ada: Actor
+) -> None:
+    store = Counted(make_store())
+    host = make_host(store=store, tokens=TokenCounter(), embedder=EMBEDDER)
+    texts = [f"Berth {n} of the harbour is let to the yacht of captain {n * 7}." for n in range(40)]
+    host.entries.put(ada, REF, [Draft(content=text) for text in texts for _ in range(2)])
+    assert host.dreams.run(ada, DreamPlan(REF)) is not None
+
+    def calls(limit: int) -> int:
+        before = store.calls
+        assert len(host.search.search(ada, REF, "Which yacht of the harbour has a berth?", limit=limit).hits) == limit
+        return store.calls - before
+
+    calls(20)
+    assert calls(20) - calls(4) <= 16  # for each further source the dreams it is in
