@@ -32,17 +32,28 @@ def estimate(
 
 
 def item_tokens(given: Any, payload_tokens: Mapping[str, int], *, low: int | None = None) -> int:
-    """Estimated tokens of one item."""
-    item = given.value if isinstance(given, Item) else plain(given)
+    """Estimated tokens of one item. An `Item` never changes and is measured once: a turn asks for all it holds."""
+    if isinstance(given, Item):
+        size = given.sizes.get(low)
+        if size is None:
+            size = given.sizes[low] = _measure(given.value, low)
+    else:
+        size = _measure(plain(given), low)
+    tokens, payload = size
+    return tokens if payload is None else tokens + payload_tokens.get(payload, PAYLOAD_TOKENS)
+
+
+def _measure(item: Any, low: int | None) -> tuple[int, str | None]:
+    """Tokens of an item without those of a compaction payload, and the hash of this payload: None where there can be
+    none, empty where it is not known."""
     if not isinstance(item, dict):
-        return _quarter(compact(item))
+        return _quarter(compact(item)), None
     bare, media = without_media({key: value for key, value in item.items() if key not in _NOT_COUNTED}, low=low)
-    total = _quarter(compact(bare)) + media
+    tokens = _quarter(compact(bare)) + media
     payload = item.get("encrypted_content")
     if item_type(item) in COMPACTIONS:
-        known = payload_tokens.get(payload_hash(payload)) if isinstance(payload, str) else None
-        return total + (PAYLOAD_TOKENS if known is None else known)
-    return total + (-(-len(encode(payload)) // 8) if isinstance(payload, str) else 0)
+        return tokens, payload_hash(payload) if isinstance(payload, str) else ""
+    return tokens + (-(-len(encode(payload)) // 8) if isinstance(payload, str) else 0), None
 
 
 def _quarter(text: str) -> int:

@@ -52,18 +52,21 @@ KNOWN_TYPES = (
     | {"message", "reasoning", "item_reference", "additional_tools", "configuration_update"}
 )
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ROLES = frozenset({"user", "assistant", "system", "developer"})
 
 
 class Item:
     """One item: its JSON text, and a parsed copy made when first asked for. `value` is never changed."""
 
-    __slots__ = ("_hash", "_value", "text")
+    __slots__ = ("_hash", "_value", "sizes", "text")
 
     def __init__(self, text: str, value: Any = None) -> None:
         self.text = text
         self._value = value
         self._hash: str | None = None
+        self.sizes: dict[int | None, tuple[int, str | None]] = {}
+        """Its estimated tokens, by the price of a picture of low detail; `estimate` keeps them here."""
 
     @classmethod
     def of(cls, given: Any) -> Item:
@@ -198,7 +201,7 @@ def well_formed(value: Any) -> bool:
 
 def compact(value: Any) -> str:
     """JSON without whitespace, keys in their order."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _COMPACT.encode(value)
 
 
 def encode(text: str) -> bytes:
