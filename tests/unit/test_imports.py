@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.statements import statements
+
 import reverie
 
 ROOT = Path(reverie.__file__).parent
@@ -72,11 +74,11 @@ def imports(path: Path) -> list[tuple[str, bool, int]]:
     found: list[tuple[str, bool, int]] = []
     tree = ast.parse(path.read_text(encoding="utf-8"))
     lazy: set[int] = set()
-    for node in ast.walk(tree):
+    for node in statements(tree):
         guarded = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or guarded:
-            lazy.update(id(child) for child in ast.walk(node))
-    for node in ast.walk(tree):
+            lazy.update(id(child) for child in statements(node))
+    for node in statements(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

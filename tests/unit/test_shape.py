@@ -6,8 +6,11 @@ import ast
 import re
 import tokenize
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.statements import statements
 
 import reverie
 
@@ -96,8 +99,8 @@ def _source() -> _Source:
     """Read once, and without its syntax trees, which take 170 MB."""
     read = _Source([], [])
     for path in sorted(SOURCE.rglob("*.py")):
-        name = path.relative_to(SOURCE).as_posix()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        name, text = path.relative_to(SOURCE).as_posix(), path.read_text("utf-8")
+        for node in statements(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 is_function = not isinstance(node, ast.ClassDef)
@@ -108,8 +111,7 @@ def _source() -> _Source:
                 and isinstance(node.value.value, str)
             ):
                 read.prose.append((f"{name}:{node.lineno}", node.value.value))
-        with path.open(encoding="utf-8") as source:
-            for token in tokenize.generate_tokens(source.readline):
-                if token.type == tokenize.COMMENT:
-                    read.prose.append((f"{name}:{token.start[0]}", token.string))
+        for token in tokenize.generate_tokens(StringIO(text).readline) if "#" in text else ():
+            if token.type == tokenize.COMMENT:
+                read.prose.append((f"{name}:{token.start[0]}", token.string))
     return read
