@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -74,7 +74,6 @@ class _Dated(NamedTuple):
     moved: bool
 
 
-@lru_cache(maxsize=4096)
 def _read(text: str) -> _Dated | None:
     """None for a statement without a day or a time."""
     low = text.lower()
@@ -103,16 +102,17 @@ def _bare(word: str) -> str:
 
 def moves(said: Sequence[tuple[str, str, Hashable]]) -> Iterator[tuple[str, str]]:
     """The ids of statements that move another, and of the one each moves. `said`: id, text and group, in order."""
+    read = cache(_read)  # no text outlives the call
     for place, (number, text, group) in enumerate(paced(said)):
         low = text.lower()
         if _MOVED.isdisjoint(_WORD.findall(low)) and not _MOVED_PARTS.search(low):
             continue
-        dated = _read(text)
+        dated = read(text)
         longest = max(dated.things, key=lambda thing: (len(thing), thing), default="") if dated else ""
         if dated is None or len(longest) < (_FEWEST if longest.isascii() else 2):
             continue
         named = (one for one in reversed(said[:place]) if one[2] == group and longest in one[1].lower())
-        before = [(other, one) for other, past, _ in islice(named, _NEARBY) if (one := _read(past))]
+        before = [(other, one) for other, past, _ in islice(named, _NEARBY) if (one := read(past))]
         before = [(other, one) for other, one in before if dated.things <= one.things and one.when != dated.when]
         if before and all(before[0][1].things >= one.things or one.moved for _, one in before):
             yield number, before[0][0]

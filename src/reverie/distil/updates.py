@@ -17,7 +17,6 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence, Set
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -103,8 +102,8 @@ def says_more(older: str, newer: str) -> bool:
     old, new = _amounts(older), _amounts(newer)
     if any(old[kind] > new[kind] for kind in old) or adds(older, newer):
         return True
-    stems = _read(newer).stems
-    parts = [_read(part).stems for part in _PARTS.split(older)]
+    stems = _read(newer, ()).stems
+    parts = [_read(part, ()).stems for part in _PARTS.split(older)]
     return len(parts) > 1 and any(
         len(part) > 1 and 2 * sum(_known(stem, stems) for stem in part) < len(part) for part in parts
     )
@@ -124,16 +123,18 @@ class _Claim(NamedTuple):
 def updates(said: Sequence[Said]) -> list[Update]:
     """Every statement that a later one overtakes, with the newest that does."""
     found: dict[str, Update] = {}
+    claims = [_claims(item.text) for item in paced(said)]
+    read = [_read(item.text, own) for item, own in zip(paced(said), claims, strict=True)]
     moved = [Update(newer, older, "cue") for newer, older in moves(said)]
-    for update in (*_by_value(said), *_by_cue(said), *moved):
+    for update in (*_by_value(said, claims), *_by_cue(said, read), *moved):
         found.setdefault(update.older, update)
     return [found[item.id] for item in said if item.id in found]
 
 
-def _by_value(said: Sequence[Said]) -> Iterable[Update]:
+def _by_value(said: Sequence[Said], claims: Sequence[Sequence[_Claim]]) -> Iterable[Update]:
     groups: dict[tuple[Hashable, tuple[str, ...]], list[tuple[int, _Claim]]] = {}
-    for place, item in enumerate(paced(said)):
-        for claim in _claims(item.text):
+    for place, (item, own) in enumerate(zip(paced(said), claims, strict=True)):
+        for claim in own:
             groups.setdefault((item.group, claim.frame), []).append((place, claim))
     longest: dict[int, tuple[int, int]] = {}  # by the older place: words of the frame, the newer place
     for (_, frame), members in paced(groups.items()):
@@ -144,7 +145,6 @@ def _by_value(said: Sequence[Said]) -> Iterable[Update]:
     return [Update(said[newer].id, said[older].id, "value") for older, (_, newer) in sorted(longest.items())]
 
 
-@lru_cache(maxsize=4096)
 def _claims(text: str) -> tuple[_Claim, ...]:
     """A statement cut into frame and value, at every place where a value may begin."""
     tokens = [t for t in tokenize(text.rstrip(" .!")) if t.word or t.text in ":="]
@@ -251,8 +251,7 @@ def _shape(value: Sequence[Token]) -> str:
     return "name" if first.capital else "words"
 
 
-def _by_cue(said: Sequence[Said]) -> Iterable[Update]:
-    read = [_read(item.text) for item in paced(said)]
+def _by_cue(said: Sequence[Said], read: Sequence[_Words]) -> Iterable[Update]:
     seen: dict[str, list[int]] = {}
     for place, words in enumerate(paced(read)):
         for stem in words.stems:
@@ -308,8 +307,7 @@ class _Words(NamedTuple):
     homes: bool
 
 
-@lru_cache(maxsize=4096)
-def _read(text: str) -> _Words:
+def _read(text: str, claims: Sequence[_Claim]) -> _Words:
     tokens = [t for t in tokenize(text) if t.word]
     kinds: set[str] = set()
     values: set[tuple[str, str]] = set()
@@ -331,7 +329,7 @@ def _read(text: str) -> _Words:
     left = frozenset(
         t.stem for one, other in _LEFT.findall(text) for t in tokenize(one or other) if t.word and t.content
     )
-    claim = min(_claims(text), key=lambda claim: len(claim.frame), default=None)
+    claim = min(claims, key=lambda claim: len(claim.frame), default=None)
     framed = frozenset(stem for stem in (stems & set(claim.frame) if claim else ()) if stem not in _VAGUE_VERBS)
     names = frozenset(t.stem for i, t in enumerate(tokens) if t.capital and (i or t.content))
     value = frozenset(t.stem for t in claim.value if t.content and not t.hard) if claim and framed else frozenset()

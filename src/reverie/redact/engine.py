@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from reverie.core.pause import paced, pause
 from reverie.redact import decode, markers, tree
+from reverie.redact.entropy import forget_candidates
 from reverie.redact.escapes import ESCAPE, escaped, unescape
 from reverie.redact.known import KnownSecrets, encode
 from reverie.redact.matches import LONG_VALUE, LONG_WORD, matches
@@ -184,6 +185,7 @@ class Redactor:
             regions = blocks(data) if dry else around(data, changed, known.longest)
             spans, more = self._scan(data, regions, known, passes)
             dry = dry or more
+        forget_candidates()
         return Redaction(data.decode("utf-8", "surrogatepass"), MappingProxyType(dict(findings)))
 
     def many(self, texts: Sequence[str], known: KnownSecrets = KnownSecrets.EMPTY) -> list[Redaction]:

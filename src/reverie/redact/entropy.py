@@ -7,11 +7,29 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar, cast
 
-# A text with many words for secrets asks about the same candidates again and again, once for every rule and every such
-# word nearby. Candidates are short: patterns are bounded.
-remembered = lru_cache(maxsize=4096)
+_Judge = TypeVar("_Judge", bound=Callable[..., object])
+_memos: list[Callable[[], None]] = []
+
+
+def remembered(judge: _Judge) -> _Judge:
+    """`judge` with a memo.
+
+    A text with many words for secrets asks about the same candidates again and again, once for every rule and every
+    such word nearby. Candidates are short: patterns are bounded.
+    """
+    found = lru_cache(maxsize=4096)(judge)
+    _memos.append(found.cache_clear)
+    return cast(_Judge, found)
+
+
+def forget_candidates() -> None:
+    """Empty every memo, after a text with secrets: none stays in the process longer than it takes to redact it."""
+    for clear in _memos:
+        clear()
 
 
 def words(text: str) -> frozenset[str]:

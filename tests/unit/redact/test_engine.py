@@ -5,6 +5,8 @@ import time
 import pytest
 
 from reverie.redact import RULES, KnownSecrets, Redaction, Redactor
+from reverie.redact.entropy import looks_random
+from reverie.redact.rules.plausible import is_placeholder, is_scramble
 from reverie.redact.rules.sample import fill
 
 REDACTOR = Redactor()
@@ -194,3 +196,12 @@ def test_values_under_their_keys_are_filtered_together(monkeypatch):
         redactor.value({f"field {n}": f"plain words, number {n}" for n in range(number)})
         counts.append(len(sizes))
     assert counts == [2, 2]
+
+
+def test_no_candidate_stays_in_the_process_after_its_text():
+    judges = [looks_random, is_scramble, is_placeholder]
+    for judge in judges:
+        judge("Zq8vT3mK9xR2bW7nP4cL6")
+    assert [judge.cache_info().currsize for judge in judges] == [1, 1, 1]
+    assert REDACTOR.text("password: Zq8vT3mK9xR2bW7nP4cL6").findings
+    assert [judge.cache_info().currsize for judge in judges] == [0, 0, 0]
