@@ -201,6 +201,12 @@ class _Search:
         lower, upper = min(1.0, self.ratio) * (1 - _ROUNDED), max(1.0, self.ratio) * (1 + _ROUNDED)
         floor = (least * _SURE - rest[used]) / upper
         found = np.flatnonzero(sums >= np.float32(floor)) if floor > 0 else np.flatnonzero(sums)
+        # words that are left are added up where that takes less than looking them up for every row
+        while len(found) > limit and used < len(order) and self._size(order[used]) < _LOOKUP * len(found):
+            rows, values = self._weighed(order[used])
+            sums[rows] += values
+            used += 1
+            found = found[sums[found] >= np.float32((least * _SURE - rest[used]) / upper)]
         if len(found) > 2 * limit:
             last = float(np.partition(sums[found], len(found) - limit)[len(found) - limit]) * lower
             found = found[sums[found] >= np.float32((last * _SURE - rest[used]) / upper)]
@@ -218,11 +224,11 @@ class _Search:
             return found[0]
         rows = np.concatenate([one[0] for one in found])
         values = np.concatenate([one[1] for one in found])
-        order = np.lexsort((-values, rows))
+        order = np.argsort(rows, kind="stable")  # merges what is in order already
         rows, values = rows[order], values[order]
         first = np.ones(len(rows), dtype=bool)
         first[1:] = rows[1:] != rows[:-1]
-        return rows[first], values[first]
+        return rows[first], np.maximum.reduceat(values, np.flatnonzero(first))
 
     def _size(self, word: _Word) -> int:
         return sum(self.ends[term.at] - self.starts[term.at] for term in word.terms)

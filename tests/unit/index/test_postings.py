@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.core.query import QueryWord
 from reverie.index import words as scoring
-from reverie.index.parts import Parts
+from reverie.index.parts import Part, Parts
 from reverie.index.postings import Question, ask, hashed, pack
-from reverie.index.segment import ScoredPassage
+from reverie.index.segment import ScoredPassage, build
 from reverie.search.passages import mark
 
 KEY = b"k" * 32
@@ -151,3 +153,22 @@ def test_a_word_that_nothing_has_lowers_the_cover() -> None:
     (little,) = index.best(ask(["kettle", QueryWord((("unheard", 1.0),), 0.1)], KEY), 5)
     assert whole.cover == 1.0
     assert part.cover < little.cover < 1.0
+
+
+def test_few_passages_of_a_further_segment_are_scored_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of them share one word with the question and cannot be among the best."""
+    rows = [(n, pack(["kettle", *(["shelf"] if n % 4 == 0 else []), *(["port"] if n % 9 == 0 else [])], KEY), None, None)
+            for n in range(1, 2001)]  # fmt: skip
+    scored: list[int] = []
+    exact = scoring._Search.exact
+
+    def counted(self: scoring._Search, chosen: Any) -> Any:
+        scored.append(len(chosen))
+        return exact(self, chosen)
+
+    monkeypatch.setattr(scoring._Search, "exact", counted)
+    question = ask(["kettle", "shelf", "port"], KEY)
+    one = scoring.best([Part(build(rows))], question, 10)
+    scored.clear()
+    assert scoring.best([Part(build(rows[:1000])), Part(build(rows[1000:]))], question, 10) == one
+    assert scored[1] < 50  # all that have its rarest word are 111
