@@ -42,7 +42,6 @@ def measure(*, quick: bool) -> dict[str, Any]:
         os.environ["BENCH_POSTGRES"] = f"postgresql://postgres@/postgres?host={server.socket}"
         children: dict[str, Child] = {}
         versions: dict[str, Any] = {}
-        (Path(__file__).parents[1] / ".venvs").mkdir(exist_ok=True)
         for peer in PEERS:
             try:
                 children[peer] = Child(peer)

@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.peers.environment import ROOT, Child, NotAvailableError
+from bench.peers.environment import Child, NotAvailableError
 
 PEERS = ("reverie", "floor", "langgraph_shipped", "langgraph", "mem0")
 TITLES = {
@@ -43,7 +43,6 @@ Results = dict[str, dict[str, Any]]
 
 def measure(peers: list[str], *, quick: bool) -> dict[str, Any]:
     """Figures of every peer, and why some have none."""
-    (ROOT / ".venvs").mkdir(exist_ok=True)
     children: dict[str, Child] = {}
     absent: dict[str, str] = {}
     for peer in peers:

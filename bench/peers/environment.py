@@ -51,6 +51,7 @@ class Child:
 
     def __init__(self, peer: str) -> None:
         command = [interpreter(peer), "-m", f"bench.peers.{peer}"]
+        (ROOT / ".venvs").mkdir(exist_ok=True)
         self._errors = (ROOT / ".venvs" / f"{peer}.log").open("w")
         self._process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True

@@ -286,7 +286,7 @@ _model: Callable[[str], list[float]] | None = None
 
 
 def _static() -> Callable[[str], list[float]]:
-    """Reverie's built-in table of word vectors, which needs nothing but Python: every peer gets the same model."""
+    """Reverie's built-in table of word vectors, which needs numpy: every peer gets the same model."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
     from reverie.providers.static import LENGTH, StaticEmbedder
 
