@@ -40,13 +40,14 @@ def pause() -> None:
 
 
 def paced(items: Iterable[T]) -> Iterable[T]:
-    """The items, with a pause before each where long work pauses at all."""
+    """The items, with a pause between two of them where long work pauses at all. One item alone is not long work."""
     return items if PAUSE.get() is None else _paced(items)
 
 
 def _paced(items: Iterable[T]) -> Iterator[T]:
-    for item in items:
-        pause()
+    for number, item in enumerate(items):
+        if number:
+            pause()
         yield item
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from reverie.core.errors import Invalid, ReverieError, TooLarge
+from reverie.core.pause import paced, pause
 
 MAX_DEPTH = 64
 MAX_VALUES = 250_000
@@ -32,12 +33,14 @@ def parse(body: bytes, *, most: int = MAX_VALUES) -> Any:
     """
     if len(body) > most and more_values(body, most):
         raise TooLarge(f"A body has at most {most} values. Send less at a time.", details={"max_values": most})
+    pause()
     try:
         text = body.decode()
     except UnicodeDecodeError as fault:
         raise Invalid(f"The body is not UTF-8 (byte {fault.start}).", pointer="") from None
     if text.startswith("\ufeff"):
         raise Invalid("The body begins with a byte order mark. Send plain UTF-8.", pointer="")
+    pause()
     try:
         document = _DECODER.decode(text)
     except json.JSONDecodeError as fault:
@@ -46,13 +49,16 @@ def parse(body: bytes, *, most: int = MAX_VALUES) -> Any:
         raise Invalid(f"The body is nested more than {MAX_DEPTH} levels deep.", pointer="") from None
     except ValueError:  # an integer of thousands of digits
         raise Invalid("The body has a number out of range.", pointer="") from None
+    pause()
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
         _check_depth(document)
+    pause()
     if _SURROGATE.search(body):
         try:
             orjson.loads(body)
         except ValueError:
             raise Invalid("The body has text that is not valid Unicode (a lone surrogate).", pointer="") from None
+    pause()
     if b"\\u0000" in body:
         _check_nul(document)
     return document
@@ -64,10 +70,11 @@ def more_values(body: bytes, most: int) -> bool:
     Works piece by piece, so that other threads get their turn; strings are passed over only where it matters.
     """
     pieces = range(0, len(body), _PIECE)
-    if sum(_marks(body[at : at + _PIECE]) for at in pieces) <= most:
+    if sum(_marks(body[at : at + _PIECE]) for at in paced(pieces)) <= most:
         return False
     found, at, inside = 0, 0, 0
     while at < len(body) and found <= most:
+        pause()
         end = at + _PIECE
         while end < len(body) and body[end - 1] == _BACKSLASH:  # an escape is not cut in two
             end += 1

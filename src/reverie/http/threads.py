@@ -6,8 +6,9 @@ another tenant's next one by at most one piece of work, and a few threads of one
 it for the interpreter. Work that finds a slot pays for one lock.
 
 A request gives the interpreter up at every call of the database and at every change of thread, and waits to get it back
-from a computing thread. So long work (an export, a scan, a proof) pauses between two of its steps while other tenants
-have requests in the quick lanes (`core/pause.py`): they wait for the rest of one slice, not at every change of thread.
+from a computing thread. So long work (an export, a scan, a large body, the puts of sixty callers) pauses between two of
+its steps while other tenants have requests in the quick lanes (`core/pause.py`): they wait for the rest of one slice,
+not at every change of thread.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ SLOTS: Mapping[Lane, tuple[int, int]] = {
     Lane.HEAVY: (8, 2),
 }
 """Lane: (slots, slots that one tenant may hold). A put at 64 connections costs the same with 8, 16, 32 or 96 slots."""
-SHARED: Mapping[Lane, int] = {Lane.READ: 1}
+PAUSING = frozenset({Lane.PARSE, Lane.HEAVY})
+"""Lanes whose work is long: it pauses for the requests of other tenants."""
+SHARED: Mapping[Lane, int] = {Lane.READ: 1, Lane.WRITE: 4}
 """Slots that one tenant may hold while others ask, where that is fewer. Of several threads that compute, one picked at
 random gets the interpreter: with four searches under way another tenant's request waits for it ten times in a row.
 """
@@ -278,7 +281,7 @@ class Threads:
         """The result of `work`, from a thread. It sees the caller's context; once begun it is finished in any case."""
         loop = get_running_loop()
         future: Future[T] = loop.create_future()
-        if lane is Lane.HEAVY:
+        if lane in PAUSING:
             self._start(lane, _Job(tenant, self.pausing(tenant, work), loop, future))
             return await future
         if lane is Lane.LOOK:  # quick, and often before the tenant is known
@@ -348,7 +351,7 @@ class _LaneExecutor(Executor):
         self._tenant = tenant
 
     def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> concurrent.futures.Future[T]:
-        task = _Task(self._tenant, partial(work, *arguments, **named))
+        task = _Task(self._tenant, self._threads.pausing(self._tenant, partial(work, *arguments, **named)))
         self._threads._start(self._lane, task)
         return task.done
 

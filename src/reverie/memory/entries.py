@@ -37,6 +37,8 @@ from reverie.store.group_commit import GroupCommit
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+Placed = tuple[str, Draft]
+"""A draft, with the memory it is for."""
 MAX_BATCH = 10_000
 MAX_KEY_LENGTH = 255
 _SHORT = 8192
@@ -73,7 +75,7 @@ class Entries:
         self._rules = rules
         self._nights: dict[str, int] = {}
         """Until when a tenant is known to be woken for its nightly dream."""
-        self._together: GroupCommit[tuple[Actor, str, str], Draft, Receipt] = GroupCommit(
+        self._together: GroupCommit[tuple[Actor, str], Placed, Receipt] = GroupCommit(
             self._store_together, self._store_at_once
         )
 
@@ -93,8 +95,8 @@ class Entries:
         """
         _check_request(actor, ref, drafts, idempotency_key)
         if _sharable(drafts, idempotency_key):
-            return [self._together.ask((actor, ref, operation), drafts[0])]
-        return self._store(actor, ref, drafts, idempotency_key, operation)
+            return [self._together.ask((actor, operation), (ref, drafts[0]))]
+        return self._store(actor, _placed(ref, drafts), idempotency_key, operation)
 
     async def put_soon(
         self,
@@ -112,10 +114,10 @@ class Entries:
         """
         _check_request(actor, ref, drafts, idempotency_key)
         if _sharable(drafts, idempotency_key):
-            return [await self._together.ask_soon((actor, ref, "PUT"), drafts[0], pool, here=here)]
+            return [await self._together.ask_soon((actor, "PUT"), (ref, drafts[0]), pool, here=here)]
         from asyncio import get_running_loop
 
-        alone = partial(self._store, actor, ref, drafts, idempotency_key, "PUT")
+        alone = partial(self._store, actor, _placed(ref, drafts), idempotency_key, "PUT")
         return await get_running_loop().run_in_executor(pool, alone)
 
     def supersede(
@@ -140,7 +142,7 @@ class Entries:
             supersede(tx, actor, entry_id, receipt, expected)
 
         request = ["supersede", entry_id, expected]
-        return self._store(actor, ref, [draft], idempotency_key, "SUPERSEDE", also=replace, request=request)[0]
+        return self._store(actor, [(ref, draft)], idempotency_key, "SUPERSEDE", also=replace, request=request)[0]
 
     def supersede_many(self, actor: Actor, changes: Sequence[tuple[str, str, Draft, int | None]]) -> list[Receipt]:
         """Store new entries in place of readable ones, in one transaction: all of them, or none.
@@ -158,15 +160,17 @@ class Entries:
             raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
 
         def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
-            made = {ref: iter(self.prepare(actor, ref, own, rules)) for ref, own in drafts.items()}
-            prepared = [(ref, entry_id, next(made[ref]), expected) for ref, entry_id, _, expected in changes]
+            made = self._prepare(actor, [(ref, draft) for ref, _, draft, _ in changes], rules)
+            prepared = [
+                (entry_id, item, expected) for (_, entry_id, _, expected), item in zip(changes, made, strict=True)
+            ]
 
             def body(tx: WriteTx) -> list[Receipt]:
-                size = sum([item.entry.byte_size for _, _, item, _ in prepared])
+                size = sum([item.entry.byte_size for _, item, _ in prepared])
                 _check_quota(tx.head(), rules.policy, len(prepared), size)
                 receipts = []
-                for ref, entry_id, item, expected in prepared:
-                    with tx.within(ref):
+                for entry_id, item, expected in prepared:
+                    with tx.within(item.entry.ref):
                         receipts.append(insert(tx, actor, item, operation="SUPERSEDE"))
                         supersede(tx, actor, entry_id, receipts[-1], expected)
                 return receipts
@@ -175,23 +179,22 @@ class Entries:
 
         return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant), weight=len(changes)) if changes else []
 
-    def _store_together(self, key: tuple[Actor, str, str], drafts: Sequence[Draft]) -> list[Receipt]:
-        actor, ref, operation = key
-        return self._store(actor, ref, drafts, None, operation)
+    def _store_together(self, key: tuple[Actor, str], placed: Sequence[Placed]) -> list[Receipt]:
+        actor, operation = key
+        return self._store(actor, placed, None, operation)
 
-    def _store_at_once(self, key: tuple[Actor, str, str], drafts: Sequence[Draft]) -> list[Receipt]:
+    def _store_at_once(self, key: tuple[Actor, str], placed: Sequence[Placed]) -> list[Receipt]:
         """The same for a few short texts. Raises WouldWait instead of waiting."""
-        actor, ref, operation = key
-        short = sum([len(draft.content) for draft in drafts]) <= _SHORT
-        if not self._parts.store.free or not short or any(draft.attributes for draft in drafts):
+        actor, operation = key
+        short = sum([len(draft.content) for _, draft in placed]) <= _SHORT
+        if not self._parts.store.free or not short or any(draft.attributes for _, draft in placed):
             raise WouldWait
-        return self._store(actor, ref, drafts, None, operation, waits=False)
+        return self._store(actor, placed, None, operation, waits=False)
 
     def _store(
         self,
         actor: Actor,
-        ref: str,
-        drafts: Sequence[Draft],
+        placed: Sequence[Placed],
         idempotency_key: str | None,
         operation: str,
         *,
@@ -200,12 +203,14 @@ class Entries:
         waits: bool = True,
     ) -> list[Receipt]:
         """Store drafts. `also` runs in the same transaction for every entry stored; a retry must repeat `request`."""
-        asked = canonical_request(ref, drafts, *request) if idempotency_key is not None else b""
+        first, asked = placed[0][0], b""
+        if idempotency_key is not None:
+            asked = canonical_request(first, [draft for _, draft in placed], *request)
         woken: list[int] = []
 
         def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
             woken.clear()
-            prepared = self.prepare(actor, ref, drafts, rules)
+            prepared = self._prepare(actor, placed, rules)
             size = sum([item.entry.byte_size for item in prepared])
 
             def body(tx: WriteTx) -> list[Receipt]:
@@ -238,8 +243,8 @@ class Entries:
 
             return body
 
-        scope = Scope(actor.tenant, ref)
-        receipts = self._rules.guarded(actor.tenant, prepare, scope, weight=len(drafts), waits=waits)
+        scope = Scope(actor.tenant, first if all(ref == first for ref, _ in placed) else None)
+        receipts = self._rules.guarded(actor.tenant, prepare, scope, weight=len(placed), waits=waits)
         if woken:
             self._nights[actor.tenant] = woken[-1]
         return receipts
@@ -248,37 +253,42 @@ class Entries:
         self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, *, embed: bool = True
     ) -> list[PreparedEntry]:
         """Check, redact and index drafts, outside any transaction. Without `embed` their vectors come later."""
+        return self._prepare(actor, _placed(ref, drafts), rules, embed=embed)
+
+    def _prepare(
+        self, actor: Actor, placed: Sequence[Placed], rules: Rules, *, embed: bool = True
+    ) -> list[PreparedEntry]:
         now = self._parts.clock.now()
-        many = len(drafts) > 1
-        for number, draft in enumerate(paced(drafts)):
+        many = len(placed) > 1
+        for number, (_, draft) in enumerate(paced(placed)):
             check_draft(draft, rules.policy, now=now, pointer=f"/entries/{number}" if many else "")
-        cleaned = self._redact(actor, ref, drafts, rules, now)
+        cleaned = self._redact(actor, placed, rules, now)
         found = indexed([entry for entry, _, _ in cleaned], self._parts.embedder if embed else None)
         return [
             PreparedEntry(
                 entry=entry, findings=findings, terms=words, vector=vector, minted=minted, replaces=draft.replaces
             )
-            for draft, (entry, findings, minted), (words, vector) in zip(drafts, cleaned, found, strict=True)
+            for (_, draft), (entry, findings, minted), (words, vector) in zip(placed, cleaned, found, strict=True)
         ]
 
     def _redact(
-        self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, now: int
+        self, actor: Actor, placed: Sequence[Placed], rules: Rules, now: int
     ) -> list[tuple[Entry, Mapping[str, int], bool]]:
         """Return the entries without secrets, the findings in each, and whether its id is new.
 
         Texts are redacted. What others find them by is not: a ref or an id that holds a secret is refused.
         """
-        redacted = self._sweep(actor, ref, drafts, rules)
+        redacted = self._sweep(actor, placed, rules)
         nobody = Source(actor=actor.id, door=actor.door, trust=min(UNNAMED.trust, actor.authority))
         result: list[tuple[Entry, Mapping[str, int], bool]] = []
-        for number, draft in enumerate(paced(drafts)):
+        for number, (ref, draft) in enumerate(paced(placed)):
             own = redacted[draft.source.run]
             if own[ref].findings:
                 raise secret_name("/ref")
             if draft.id and own[draft.id].findings:
-                raise secret_name(f"/entries/{number}/id" if len(drafts) > 1 else "/id")
+                raise secret_name(f"/entries/{number}/id" if len(placed) > 1 else "/id")
             if draft.replaces and own[draft.replaces].findings:
-                raise secret_name(f"/entries/{number}/replaces" if len(drafts) > 1 else "/replaces")
+                raise secret_name(f"/entries/{number}/replaces" if len(placed) > 1 else "/replaces")
             clean = _Cleaning(own)
             attributes = draft.attributes
             if attributes:
@@ -314,13 +324,11 @@ class Entries:
             result.append((entry, clean.findings, draft.id is None))
         return result
 
-    def _sweep(
-        self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules
-    ) -> dict[str | None, Mapping[str, Redaction]]:
+    def _sweep(self, actor: Actor, placed: Sequence[Placed], rules: Rules) -> dict[str | None, Mapping[str, Redaction]]:
         """Every text a caller can write but attributes, redacted in one sweep per run: many at once cost a quarter, and
         a label that a thousand entries share is looked at once."""
         texts: dict[str | None, dict[str, None]] = {}
-        for draft in drafts:
+        for ref, draft in placed:
             source = draft.source
             own = texts.setdefault(source.run, {})
             own[draft.content] = own[draft.kind] = own[ref] = None
@@ -357,6 +365,10 @@ def _check_request(actor: Actor, ref: str, drafts: Sequence[Draft], idempotency_
         raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
     if idempotency_key is not None and not 0 < len(idempotency_key) <= MAX_KEY_LENGTH:
         raise Invalid(f"An idempotency key is 1 to {MAX_KEY_LENGTH} characters.", pointer="/idempotency_key")
+
+
+def _placed(ref: str, drafts: Sequence[Draft]) -> list[Placed]:
+    return [(ref, draft) for draft in drafts]
 
 
 def _sharable(drafts: Sequence[Draft], idempotency_key: str | None) -> bool:

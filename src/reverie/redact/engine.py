@@ -21,7 +21,7 @@ from itertools import accumulate, chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from reverie.core.pause import paced, pause
+from reverie.core.pause import paced
 from reverie.redact import decode, markers, tree
 from reverie.redact.entropy import forget_candidates
 from reverie.redact.escapes import ESCAPE, escaped, unescape
@@ -191,8 +191,7 @@ class Redactor:
     def many(self, texts: Sequence[str], known: KnownSecrets = KnownSecrets.EMPTY) -> list[Redaction]:
         """Exactly `[text(t) for t in texts]`, fast when most texts are clean: the batch is filtered as one."""
         results = [Redaction(text, _NOTHING) for text in texts]
-        for batch in batches([encode(text) for text in texts]):
-            pause()
+        for batch in paced(batches([encode(text) for text in texts])):
             starts, joined = batch.starts, batch.joined
             suspects: set[int] = set()
             for start, end, _ in known.find(joined):

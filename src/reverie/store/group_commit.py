@@ -31,6 +31,7 @@ MOST_TOGETHER = 256
 MOST_HERE = 32
 """A larger group is served by a thread: an event loop has others to look after."""
 _A_CROWD = 4
+_MOST_CROWDS = 1024
 _WOKEN = 8
 _PATIENCE_SECONDS = 0.002
 _LOOK_AGAIN_SECONDS = 0.0003
@@ -102,7 +103,8 @@ class GroupCommit(Generic[Key, Item, Answer]):
         self._lock = threading.Lock()
         self._lines: dict[Key, Line[Item, Answer]] = {}
         """Waiting callers. A key is present exactly while a leader works on it."""
-        self._crowd = 1
+        self._crowds: dict[Key, int] = {}
+        """Size of the latest group of a key, where that was a crowd."""
 
     def ask(self, key: Key, item: Item) -> Answer:
         """The answer to `item`, or what serving it raised."""
@@ -167,11 +169,16 @@ class GroupCommit(Generic[Key, Item, Answer]):
             self._pass_on(key, line)
 
     def _lead(self, key: Key, line: Line[Item, Answer], own: _Turn[Item, Answer] | _Awaited[Item, Answer]) -> None:
-        self._await_crowd(line)
+        self._await_crowd(line, self._crowds.get(key, 1))
         with self._lock:
             group = [own, *line[: MOST_TOGETHER - 1]]
             del line[: MOST_TOGETHER - 1]
-        self._crowd = len(group)
+        if len(group) < _A_CROWD:
+            self._crowds.pop(key, None)
+        else:
+            if len(self._crowds) >= _MOST_CROWDS:
+                self._crowds.clear()
+            self._crowds[key] = len(group)
         try:
             self._answer(key, group)
         except BaseException:  # the leader was interrupted: the others must not wait for ever
@@ -192,12 +199,11 @@ class GroupCommit(Generic[Key, Item, Answer]):
             self._pass_on(key, line)
             raise
 
-    def _await_crowd(self, line: Line[Item, Answer]) -> None:
+    def _await_crowd(self, line: Line[Item, Answer], expected: int) -> None:
         """After a crowd was served, the same crowd comes again, one by one.
 
         Without this moment of patience the first to come is served alone while all others wait for its commit.
         """
-        expected = self._crowd
         if expected < _A_CROWD:
             return
         until = time.monotonic() + _PATIENCE_SECONDS

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import wait
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Scope
-from reverie.core.pause import PAUSE, Pauses, pause
+from reverie.core.pause import PAUSE, Pauses, paced, pause
 from reverie.host import Host
 from reverie.http.pace import Pace
 from reverie.http.threads import Lane, Precedence, Threads
@@ -371,3 +372,20 @@ def test_few_requests_of_one_tenant_begin_in_one_turn_of_a_loop_while_others_ask
         assert begun[-1] == "a6"
 
     run(go())
+
+
+def test_what_runs_in_an_executor_pauses_between_its_steps_while_another_tenant_asks() -> None:
+    threads, steps, begun = lanes(4, 4, patience=60), [], threading.Event()
+
+    def work() -> None:
+        for number in paced(range(3)):
+            steps.append(number)
+            begun.set()
+
+    with threads.asking("b"):
+        done = threads.executor(Lane.WRITE, "a").submit(work)
+        assert begun.wait(30)
+        assert not wait([done], timeout=0.1).done
+        assert steps == [0]
+    assert done.result(30) is None
+    assert steps == [0, 1, 2]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import reverie
+from reverie.core.actor import Actor
+from reverie.core.entry import Draft, Scope
 from reverie.core.errors import Invalid, QuotaExceeded
+from reverie.host import Host
 from reverie.library import Memory, Ref
+from reverie.store.contract import WriteTx
 
 SECRET = "AKIA" + "Q3EGRT5XJ2KQ7WZL"
 MARKER = "[REDACTED:aws-access-key]"
@@ -84,6 +91,37 @@ def test_a_crowd_of_writers_stores_each_entry_once(memory: Memory) -> None:
             break
     assert sorted(stored) == sorted(texts)
     assert memory.verify().ok
+
+
+def test_a_crowd_of_writers_to_many_memories_shares_a_write(
+    make_host: Callable[..., Host], ada: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, entered, leave, writes = make_host(), threading.Event(), threading.Event(), []
+    write = host.parts.store.write
+
+    def counted(scope: Scope, body: Callable[[WriteTx], Any]) -> Any:
+        writes.append(scope.ref)
+        entered.set()
+        assert leave.wait(60)
+        return write(scope, body)
+
+    def put(ref: str) -> str:
+        return host.entries.put(ada, ref, [Draft(f"This is about {ref}.")])[0].ref
+
+    monkeypatch.setattr(host.parts.store, "write", counted)
+    refs = [f"notes-{number}" for number in range(8)]
+    with ThreadPoolExecutor(9) as pool:
+        first = pool.submit(put, "first")
+        assert entered.wait(60)
+        others = [pool.submit(put, ref) for ref in refs]
+        while not any(len(line) == len(refs) for line in host.entries._together._lines.values()):
+            time.sleep(0.001)
+        leave.set()
+        assert [future.result(60) for future in (first, *others)] == ["first", *refs]
+    assert writes == ["first", None]
+    for ref in refs:
+        assert [entry.content for entry in host.reader.page(ada, ref).items] == [f"This is about {ref}."]
+    assert host.audit.verify(ada).ok
 
 
 def test_what_one_of_a_crowd_sends_wrong_is_refused_alone(memory: Memory) -> None:

@@ -59,3 +59,15 @@ def test_long_work_pauses_at_every_entry(
         WORK[name](host, ada, lines)
     assert len(pauses) >= 30
     assert not any(pauses)
+
+
+def test_a_batch_pauses_between_its_entries_and_a_single_entry_never(
+    make_host: Callable[..., Host], ada: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = make_host()
+    with counted(host, monkeypatch) as pauses:
+        host.entries.put(ada, "notes", [Draft("Pump 1 runs at 1 bar.", tags=("pumps",), subject="pump 1")])
+        assert pauses == []
+        host.entries.put(ada, "notes", [Draft(f"Pump {number} runs at {number} bar.") for number in range(30)])
+    assert len(pauses) >= 29
+    assert not any(pauses)

@@ -288,3 +288,13 @@ def test_a_refusal_in_a_turn_is_its_callers_alone() -> None:
     alone = Here(Invalid("not this one"))
     assert isinstance(alone.ask(("k", 3))[0], Invalid)
     assert alone.groups == [(True, [3])]
+
+
+def test_only_a_key_that_had_a_crowd_waits_for_one() -> None:
+    counter = Counter()
+    counter.crowd([1, 2, 3, 4, 5, 6])
+    assert counter.gathering._crowds == {"k": 5}
+    assert counter.gathering.ask("other", 7) == 14
+    assert counter.gathering._crowds == {"k": 5}
+    assert counter.gathering.ask("k", 8) == 16
+    assert counter.gathering._crowds == {}
