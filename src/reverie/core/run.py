@@ -127,6 +127,12 @@ class Run(Struct, frozen=True):
     def ended(self) -> bool:
         return self.status in ENDED
 
+    @property
+    def observed(self) -> RunStatus:
+        """The status as its events tell it: a run whose pause has not taken effect is still running."""
+        waits = self.status is RunStatus.PAUSED and self.pause is not None and self.pause.pending
+        return RunStatus.RUNNING if waits else self.status
+
 
 class RunOver(Conflict):
     """The run has ended: nothing is written in its name any more."""

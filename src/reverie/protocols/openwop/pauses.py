@@ -1,8 +1,8 @@
 """Pauses of a run, inside a transaction: asked for, taking effect between two steps, ended.
 
-A run that a process works on is paused in two transactions: the first records the request, which the snapshot shows at
-once, and the process itself makes it take effect when its step has ended or was dropped. From then on no process holds
-the run, and no recovery looks at it, also after a restart.
+A run that a process works on is paused in two transactions: the first records the request, and the process itself makes
+it take effect when its step has ended or was dropped. From then on the snapshot says paused, no process holds the run,
+and no recovery looks at it, also after a restart.
 """
 
 from __future__ import annotations

@@ -294,7 +294,7 @@ def document(run: Run, variables: Mapping[str, Any], tenant: str) -> dict[str, A
     shown: dict[str, Any] = {
         "runId": run.id,
         "workflowId": run.workflow,
-        "status": run.status.value,
+        "status": run.observed.value,
         "owner": {"tenant": tenant, "principal": run.actor},
         "startedAt": to_iso(run.started_at),
         "variables": {name: _wire(value) for name, value in variables.items()},
@@ -326,7 +326,7 @@ def page(host: Host, actor: Actor, run: Run, want: EventsRequest) -> dict[str, A
         "events": [event for event in found if want.wants(event)],
         "lastEventSeq": found[-1]["sequence"] if found else want.after,
         "isComplete": run.ended,
-        "runStatus": run.status.value,
+        "runStatus": run.observed.value,
         "isTerminal": run.ended,
     }
 
