@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from reverie.core.actor import Actor, Right
+from reverie.core.clock import to_iso
 from reverie.core.entry import FILE_KIND, READABLE, Entry, EntryState, Scope, check_namespace, valid_ref
 from reverie.core.errors import Conflict, Forbidden, Held, Invalid, NotFound, ReadOnly
 from reverie.core.event import NewEvent
@@ -260,7 +261,10 @@ def purge(
 
     `subject`: the hash of the subject for which it is destroyed.
     """
-    data = {"ref": entry.ref, "bytes": entry.byte_size}
+    data: dict[str, Any] = {"ref": entry.ref, "bytes": entry.byte_size}
+    if operation == "FORGET":
+        gone = {"unit_id": entry.id, "deleted_at": to_iso(tx.now), "reason": "forget", "purged_by": actor.id}
+        data["tombstone"] = gone
     event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=session_mark(tx, entry), data=data)
     size = tx.purge(entry.id, seq=tx.append(event), subject=subject)
     if entry.kind == FILE_KIND:

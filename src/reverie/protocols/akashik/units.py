@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 
 from reverie.core.clock import to_iso
 from reverie.core.entry import Draft, Entry, EntryState, Link, Source
+from reverie.core.event import Event
 from reverie.core.query import Filter
 from reverie.store.contract import ReadTx, each_event
 
@@ -45,7 +46,7 @@ HOT = Filter(states=UNIT_STATES, archived=False, gone=True, expired=None)
 ARCHIVED = Filter(states=UNIT_STATES, archived=True, gone=True, expired=None)
 PURGED = Filter(states=frozenset({EntryState.ERASED}), archived=None, gone=True, expired=None)
 
-_PURGES = ("memory.purged", "memory.expired")
+PURGES = ("memory.purged", "memory.expired")
 _OWN_TAGS = ("compacted-from:", "archive:")
 """Tags the host gives; not shown."""
 
@@ -129,18 +130,23 @@ def as_born(tx: ReadTx, entry: Entry) -> Entry:
 
 def tombstone(tx: ReadTx, entry: Entry) -> dict[str, Any]:
     """Return the tombstone of a purged unit: when, why and by whom it was purged, from the log."""
-    for event in each_event(tx, after=entry.born_seq, types=_PURGES):
+    for event in each_event(tx, after=entry.born_seq, types=PURGES):
         if event.entry_id == entry.id:
-            made = event.data.get("tombstone")
-            if isinstance(made, dict):
-                return made
-            return {
-                "unit_id": entry.id,
-                "deleted_at": to_iso(event.at),
-                "reason": "forget" if event.operation == "FORGET" else event.type,
-                "purged_by": event.actor,
-            }
+            return tombstone_of(event)
     return {"unit_id": entry.id, "deleted_at": None, "reason": "forgotten", "purged_by": None}
+
+
+def tombstone_of(event: Event) -> dict[str, Any]:
+    """Return the tombstone that an event of `PURGES` holds, or the one that follows from it."""
+    made = event.data.get("tombstone")
+    if isinstance(made, dict):
+        return dict(made)
+    return {
+        "unit_id": event.entry_id,
+        "deleted_at": to_iso(event.at),
+        "reason": "forget" if event.operation == "FORGET" else event.type,
+        "purged_by": event.actor,
+    }
 
 
 def intent_of(entry: Entry) -> Mapping[str, Any]:

@@ -279,7 +279,12 @@ def test_a_forget_reaches_units_by_their_subject_and_leaves_a_tombstone(join: Ca
     for unit_id in ids:
         gone = agent.caller.get(f"/akashik/v1/units/{unit_id}")
         assert gone.status_code == 410
-        assert gone.json()["tombstone"]["reason"] == "forget"
+        stone = gone.json()["tombstone"]
+        assert (stone["unit_id"], stone["reason"]) == (unit_id, "forget")
+        replayed = agent("REPLAY", {"target_type": "memory_unit", "target_id": unit_id, "depth": "full_trace"})
+        assert [line["tombstone"] for line in replayed["timeline"] if "tombstone" in line] == [stone]
+        log = agent.caller.get("/akashik/v1/field/log").json()["events"]
+        assert [one["data"]["tombstone"] for one in log if "tombstone" in one["data"]].count(stone) == 1
     assert agent.unit(kept)["subject"] == "Bo"
 
 

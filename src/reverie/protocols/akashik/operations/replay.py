@@ -12,6 +12,7 @@ from reverie.core.actor import Right
 from reverie.core.entry import Scope
 from reverie.core.event import Event
 from reverie.protocols.akashik.call import Operation, OperationCall, Ready, view_of
+from reverie.protocols.akashik.units import PURGES, tombstone_of
 from reverie.protocols.akashik.visibility import View
 from reverie.store.contract import ReadTx, each_event
 
@@ -205,8 +206,8 @@ def _line(event: Event) -> dict[str, Any]:
         "conflict_id": event.conflict_id,
         "seq": event.seq,
     }
-    if event.type == "memory.purged" and "tombstone" in event.data:
-        line["tombstone"] = dict(event.data["tombstone"])
+    if event.type in PURGES and event.entry_id is not None:
+        line["tombstone"] = tombstone_of(event)
     return line
 
 
