@@ -100,15 +100,13 @@ def take(data: Path, *, progress: Progress | None = None) -> Tour:
         report = _dreamt(notes, progress)
         text = notes.get(str(report.output_id)).content
         verdict = memory.verify()
-        counter = memory.host.parts.tokens
-        assert counter is not None
         remaining = _all(notes)
         tour = Tour(
             data=str(data),
             dream=report.id,
             entry=str(report.output_id),
-            before=_amount(stored, counter.count),
-            after=_amount(remaining, counter.count),
+            before=_amount(stored, report.hot_before),
+            after=_amount(remaining, report.hot_after),
             redacted=dict(sorted(redacted.items())),
             secrets_planted=len(fakes()),
             secrets_on_disk=0,
@@ -147,9 +145,9 @@ def _comparable(entry: Entry) -> tuple[Any, ...]:
     return entry.id, entry.kind, entry.content, entry.tags, entry.subject, entry.state, entry.pinned, entry.created_at
 
 
-def _amount(found: Sequence[Entry], count: Callable[[str], int]) -> Amount:
-    """Entries, and the tokens and bytes of their text: as the report of a dream and the console count them."""
-    return Amount(len(found), sum(count(entry.content) for entry in found), sum(entry.byte_size for entry in found))
+def _amount(found: Sequence[Entry], tokens: int) -> Amount:
+    """Entries, the bytes of their text, and the tokens that the report of the dream and the console show for them."""
+    return Amount(len(found), tokens, sum(entry.byte_size for entry in found))
 
 
 def _fates(report: DreamReport) -> dict[str, int]:

@@ -110,7 +110,7 @@ def plan(options: PlanOptions = DEFAULTS, at: At = HERE) -> None:
     if at.json:
         print_json(estimate_document(estimate))
     else:
-        say_estimate(estimate, _command(wanted, options.older_than, at))
+        say_estimate(estimate, _command(wanted, options.older_than, at), asked=options.budget)
 
 
 @app.command("run")

@@ -170,7 +170,14 @@ def refs(at: At = HERE) -> None:
         return
     if found:
         note(f"{many(len(found), 'memory', 'memories')} of the tenant {opened.actor.tenant}")
-    print_table(["ref", "entries"], found, empty="This tenant has no memories yet. Write one: reverie put TEXT")
+    print_table(
+        ["ref", "entries"],
+        found,
+        stretch="ref",
+        keep=("entries",),
+        lines=None,
+        empty="This tenant has no memories yet. Write one: reverie put TEXT",
+    )
 
 
 def tenants(data: Data = None, database_url: DatabaseUrl = None, json: Json = False) -> None:
@@ -190,7 +197,12 @@ def tenants(data: Data = None, database_url: DatabaseUrl = None, json: Json = Fa
         return
     note(f"{many(len(rows), 'tenant')} in {opened.settings.database}")
     print_table(
-        ["tenant", "memories", "entries"], rows, empty="There are no tenants yet. Write something: reverie put TEXT"
+        ["tenant", "memories", "entries"],
+        rows,
+        stretch="tenant",
+        keep=("memories", "entries"),
+        lines=None,
+        empty="There are no tenants yet. Write something: reverie put TEXT",
     )
 
 

@@ -33,14 +33,15 @@ def steps() -> Iterator[Callable[[str, int, int], None]]:
         yield lambda step, done, total: bar(STEPS.get(step, step), done, total)
 
 
-def say_estimate(estimate: Estimate, command: str) -> None:
-    """Print the estimate of a dream."""
+def say_estimate(estimate: Estimate, command: str, *, asked: int | None) -> None:
+    """Print the estimate of a dream; `asked` is the budget of the command, which the policy may have lowered."""
+    capped = f" (the policy dream_budget; {asked} were asked for)" if asked and asked > estimate.budget else ""
     fields: dict[str, object] = {
         "memory": estimate.ref,
         "takes": f"{many(estimate.sources, 'entry', 'entries')}, {estimate.collapsed} of them duplicates",
         "input": f"{estimate.input_tokens} tokens",
-        "output": f"at most {estimate.output_tokens} tokens",
-        "budget": f"{estimate.budget} tokens; at least {estimate.minimum_required} are needed",
+        "output": f"at most {estimate.output_tokens} tokens" if estimate.output_tokens else "no room for any",
+        "budget": f"{estimate.budget} tokens{capped}; at least {estimate.minimum_required} are needed",
         "distiller": estimate.distiller,
     }
     if estimate.fates:
@@ -65,20 +66,25 @@ def say_estimate(estimate: Estimate, command: str) -> None:
         if len(leaving) > _MOST_LEAVING:
             say(f"  and {len(leaving) - _MOST_LEAVING} more (--json shows them)")
     say("")
-    say(f"Ready. Run: {command}" if estimate.feasible else _obstacle(estimate, command))
+    say(
+        f"Ready. Run: {command}"
+        if estimate.feasible
+        else _obstacle(estimate, command, capped=asked is None or bool(capped))
+    )
 
 
-def _obstacle(estimate: Estimate, command: str) -> str:
+def _obstacle(estimate: Estimate, command: str, *, capped: bool) -> str:
     from reverie.core.dream import Nothing
 
     if estimate.sources < 2:
         return Nothing.TOO_FEW.sentence
     if estimate.minimum_required > estimate.budget:
-        return (
-            f"It does not fit. Raise the budget to {estimate.minimum_required} tokens "
-            "(and the policy dream_budget, if that is the limit), or begin with the oldest part that fits: "
-            f"{command} --fit"
+        raised = (
+            f"reverie policy set dream_budget={estimate.minimum_required}"
+            if capped
+            else f"give it {estimate.minimum_required} tokens (above the policy dream_budget, raise that too)"
         )
+        return f"It does not fit: {raised}, or begin with the oldest part that fits: {command} --fit"
     return Nothing.CANNOT_BE_SMALLER.sentence
 
 

@@ -38,7 +38,7 @@ def list_schedules(at: At = HERE) -> None:
         (
             short[item["id"]],
             item["cron"],
-            item["zone"],
+            item["zone"] if item["zone"] != "UTC" else None,
             item["ref"] or "(all)",
             _last(item),
             _minute(item["next_at"]),
@@ -47,7 +47,7 @@ def list_schedules(at: At = HERE) -> None:
         for item in results
     ]
     columns = ["id", "cron", "zone", "ref", "last run", "next run", "status"]
-    print_table(columns, rows, stretch="status", keep=("next run",), empty=_NONE)
+    print_table(columns, rows, stretch="ref", keep=("cron", "next run", "status"), lines=None, empty=_NONE)
 
 
 @app.command("add")

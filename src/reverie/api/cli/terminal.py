@@ -80,7 +80,7 @@ def print_table(
 
     Where they do not fit, `stretch` is cut first, then the widest others; what still does not fit is left out, from
     the right. The first column and those in `keep` stay whole. A column without any value is left out. On a terminal
-    `stretch` may take several `lines`; None is as many as its text needs, there and in a pipe.
+    `stretch` may take several `lines`; None: every column takes as many as its text needs, there and in a pipe.
     """
     if not rows:
         note(empty)
@@ -93,7 +93,8 @@ def print_table(
     _fit(widths, whole, columns.index(stretch) if stretch in columns else None)
     most = 1 if lines is not None and not sys.stdout.isatty() else lines
     for line in [list(columns), *cells]:
-        parts = {at: _wrap(line[at], widths[at], most) if columns[at] == stretch else [line[at]] for at in widths}
+        wrapped = {at for at in widths if lines is None or columns[at] == stretch}
+        parts = {at: _wrap(line[at], widths[at], most) if at in wrapped else [line[at]] for at in widths}
         for number in range(max(map(len, parts.values()))):
             made = [
                 _pad(parts[at][number] if number < len(parts[at]) else "", widths[at], right=numeric[at])

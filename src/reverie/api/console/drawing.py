@@ -11,7 +11,7 @@ from reverie.api.console.text import cut, segment, visible
 
 _STEP, _TOP = 22, 30
 _MOST = 24
-_WIDE, _NEAR, _FAR, _LABEL = 960, 400, 540, 58
+_WIDE, _NEAR, _FAR, _LABEL, _MARGIN = 960, 400, 540, 58, 60
 _HEAD = Markup('<text class="{}" x="{}" y="{}" text-anchor="{}">{}</text>')
 
 
@@ -26,7 +26,8 @@ def lineage(
     height = _TOP + (rows + (len(sources) > _MOST or len(made) > _MOST)) * _STEP + 6
     middle, center_x = _TOP + rows * _STEP / 2, (_NEAR + _FAR) / 2
     message = f"{len(sources)} originals, one entry, {len(made)} made from it"
-    pieces = [_open_svg(height, message)]
+    start = 0 if left else center_x - _MARGIN
+    pieces = [_open_svg(height, message, start, _WIDE if right else center_x + _MARGIN)]
     for title, x, anchor, ids in (
         ("Original words", _NEAR - 10, "end", left),
         ("This entry", center_x, "middle", True),
@@ -38,9 +39,9 @@ def lineage(
         ("from", _NEAR, "end", left, len(sources)),
         ("to", _FAR, "start", right, len(made)),
     ):
-        start = middle - (len(ones) - 1) * _STEP / 2
+        top = middle - (len(ones) - 1) * _STEP / 2
         for row, (entry_id, text) in enumerate(ones):
-            y = start + row * _STEP
+            y = top + row * _STEP
             url = f"/memories/{segment(ref)}/{segment(entry_id)}"
             pieces.append(_edge(x, y, center_x, middle))
             pieces.append(_strand(url, text or f"(destroyed) {entry_id}", x, y, anchor=anchor, side=side))
@@ -51,9 +52,11 @@ def lineage(
     return Markup("").join([*pieces, dot.format(center_x, middle, center), Markup("</svg>")])
 
 
-def _open_svg(height: float, said: str) -> Markup:
-    head = Markup('<svg class="lineage" viewBox="0 0 {} {}" role="group" aria-label="{}">')
-    return head.format(_WIDE, height, said)
+def _open_svg(height: float, said: str, start: float = 0, end: float = _WIDE) -> Markup:
+    """The drawing from `start` to `end`: a side without entries takes no room."""
+    half = " half" if end - start < _WIDE else ""
+    head = Markup('<svg class="lineage{}" viewBox="{:.0f} 0 {:.0f} {}" role="group" aria-label="{}">')
+    return head.format(half, start, end - start, height, said)
 
 
 def _edge(x: float, y: float, to_x: float, to_y: float) -> Markup:

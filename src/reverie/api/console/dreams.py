@@ -98,11 +98,21 @@ def _form_plan(look: Look) -> DreamPlan:
     return DreamPlan(
         ref=ref,
         selector=Selector(older_than_ms=parse_duration(older, pointer="/older_than") if older else 0),
-        budget=whole(look.form_field("budget"), "budget", 0, least=1, most=10_000_000) or None,
+        budget=_budget(look),
         distiller=look.form_field("distiller", "extractive"),
         after=After(after),
         fit=True,
     )
+
+
+def _budget(look: Look) -> int | None:
+    """The budget typed into a form. Raises Invalid above the policy's: a dream never uses more."""
+    budget = whole(look.form_field("budget"), "budget", 0, least=1, most=10_000_000)
+    most = look.host.rules.policy(look.actor).dream_budget
+    if budget > most:
+        message = f"The policy allows a dream {most} tokens. Give it fewer, or raise dream_budget under Operate."
+        raise Invalid(message, pointer="/budget")
+    return budget or None
 
 
 def plan(look: Look) -> Document:
@@ -154,8 +164,8 @@ def schedule(look: Look) -> See:
     fields["kind"] = look.form_field("kind", "dream")
     if look.form_field("zone"):
         fields["zone"] = look.form_field("zone")
-    if look.form_field("budget"):
-        fields["budget"] = whole(look.form_field("budget"), "budget", 0, least=1, most=10_000_000)
+    if budget := _budget(look):
+        fields["budget"] = budget
     made = look.host.schedules.save(look.actor, fields)
     return See("/dreams#schedules", f"Schedule {made.cron} saved.")
 

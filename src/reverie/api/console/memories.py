@@ -19,6 +19,8 @@ from reverie.memory.read import ANYTHING
 from reverie.search.explain import Explanation, ScoredHit
 
 LIMIT = 25
+CLOSEST = 5
+"""Weak hits shown at once where no hit is strong; the others unfold."""
 CHANGES = {
     "pin": ("Pin", "Dreams leave pinned entries as they are."),
     "archive": ("Archive", "Archived entries leave search and prompts and are kept. Restore brings them back."),
@@ -48,6 +50,8 @@ def show(look: Look) -> Document:
         "near": [],
         "degraded": [],
         "everything": None,
+        "narrowed": False,
+        "closest": CLOSEST,
         "filtered": _change_address(look),
     }
     where = filter_of(look)
@@ -61,8 +65,8 @@ def show(look: Look) -> Document:
         page = look.host.reader.page(look.actor, ref, where, limit=LIMIT, cursor=look.cursor(*question))
         document["cursor"] = look.sealed(page.cursor, *question)
         document["items"] = entry_documents(page.items)
-        filtered = any(look.text(name) for name in FACETS)
-        known = None if filtered else next((count for name, count in refs if name == ref), None)
+        document["narrowed"] = narrowed = any(look.text(name) for name in FACETS)
+        known = None if narrowed else next((count for name, count in refs if name == ref), None)
         document["everything"] = {"count": known} if page.cursor or look.text("cursor") else None
     document["facets"] = _facets(look, ref)
     document["states"] = [*_READABLE, *(_COLD if look.text("where") == "cold" else ())]

@@ -348,6 +348,7 @@ def environment() -> Environment:
         "seg": text.segment,
         "cut": text.cut,
         "marked": text.marked,
+        "coded": text.coded,
         "share": text.share,
         "shell": text.shell,
     }

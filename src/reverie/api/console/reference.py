@@ -71,8 +71,8 @@ def _describe_operation(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _paragraphs(description: str) -> list[tuple[str, str]]:
-    """The description without its marks, a paragraph for each point: its first words, when marked, and the rest."""
-    plain = description.replace("`", "").replace("\n  ", " ")
+    """The description, a paragraph for each point: its first words, when marked, and the rest."""
+    plain = description.replace("\n  ", " ")
     lines = [line.removeprefix("* ").strip() for line in plain.split("\n") if line.strip()]
     parted = [line.split("**") if line.startswith("**") else ["", "", line] for line in lines]
     return [(lead, "".join(rest).strip()) for _, lead, *rest in parted]

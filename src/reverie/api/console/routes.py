@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from functools import cache, partial
 from importlib import resources
 from typing import Any
@@ -98,7 +99,8 @@ async def _sign_in(_version: str, request: Request) -> Response:
     error: ReverieError | None = None
     try:
         if once := request.query_params.get("once"):
-            opened = await state.threads.run(Lane.WRITE, "", partial(_by_link, host, state.console_links, once))
+            follow = partial(_by_link, host, state.console_links, once, session_of(request.scope))
+            opened = await state.threads.run(Lane.WRITE, "", follow)
             return _signed_in(request, opened, onward)
         if request.method == "POST":
             fields = dict(await read_form(request))
@@ -124,8 +126,15 @@ def _by_key(host: Host, key: str) -> str:
     return host.sessions.open(host.keys.authenticate(key, door=access.DOOR))
 
 
-def _by_link(host: Host, links: access.Links, secret: str) -> str:
-    links.redeem(secret)
+def _by_link(host: Host, links: access.Links, secret: str, session: str | None) -> str:
+    """A session by a link. A link that is used up leads a browser that is still signed in to its own session."""
+    try:
+        links.redeem(secret)
+    except Unauthenticated:
+        with suppress(Unauthenticated):
+            host.sessions.resume(session, door=access.DOOR)
+            return str(session)
+        raise
     return host.sessions.open(access.link_actor(host, home_tenant(host)))
 
 

@@ -136,6 +136,16 @@ def shell(command: str) -> Markup:
     )
 
 
+def coded(text: str) -> Markup:
+    """A text whose parts between backticks are code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # a backtick without its partner
+        return escape(visible(text))
+    return Markup("").join(
+        Markup("<code>{}</code>" if number % 2 else "{}").format(visible(part)) for number, part in enumerate(parts)
+    )
+
+
 def marked(text: str, words: Sequence[str]) -> Markup:
     """A text with the words of a question marked."""
     named = {word for word in words if len(word) > 1}

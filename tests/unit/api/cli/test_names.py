@@ -139,6 +139,21 @@ def test_tables_fit_and_keep_their_status(monkeypatch: pytest.MonkeyPatch, capsy
     assert all(len(line) <= 80 for line in wrapped.splitlines())
 
 
+def test_tables_wrap_long_names_and_cut_no_date(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "table_width", lambda: 80)
+    terminal.print_table(["ref", "entries"], [("x" * 100, 12)], stretch="ref", keep=("entries",), lines=None)
+    assert capsys.readouterr().out.splitlines()[:2] == ["ref" + " " * 70 + "entries", "x" * 71 + "  " + "     12"]
+    columns = ["id", "cron", "ref", "last run", "next run", "status"]
+    row = ("01K9ZJ4V7B3M", "0 3 * * *", "harbour-desk", "2026-11-18 19:10 done", "2026-11-19 03:00", "not due yet")
+    terminal.print_table(columns, [row], stretch="ref", keep=("cron", "next run", "status"), lines=None)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert not any("…" in line for line in lines)
+    assert lines[1].endswith("not due yet")
+
+
 def test_long_texts_continue_on_the_next_line_of_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

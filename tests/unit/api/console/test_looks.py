@@ -36,12 +36,12 @@ def test_the_lineage_of_an_entry_is_drawn_with_words_in_both_directions(site: Si
     assert report is not None
     client = opened(site, "drawn")
     text = str(client.get(f"/memories/notes/{report.output_id}").text)
-    drawing = text[text.index('<svg class="lineage"') : text.index("</svg>")]
+    drawing = text[text.index('<svg class="lineage') : text.index("</svg>")]
     assert "berth 4 costs 14 euros" in drawing
     assert "slipway" in drawing
     assert "<dt>Tags</dt>" not in text, "the marks of a dream are no tags, and no tags need no heading"
     text = str(client.get(f"/memories/notes/{source.id}").text)
-    drawing = text[text.index('<svg class="lineage"') : text.index("</svg>")]
+    drawing = text[text.index('<svg class="lineage') : text.index("</svg>")]
     assert "Made from it" in drawing
     assert source.content.split(": ")[1][:20] in drawing
 

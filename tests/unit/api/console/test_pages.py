@@ -235,6 +235,43 @@ def test_rights_decide_what_is_offered_and_done(site: Site) -> None:
     assert writer.get("/memories").status_code == 403
 
 
+def test_a_used_link_leads_home_while_its_session_lasts(site: Site) -> None:
+    browser = site.browser()
+    link = f"/sign-in?once={site.app.state.console_links.make()}"
+    browser.get(link)
+    again = browser.get(link)
+    assert (again.status_code, again.headers["location"]) == (303, "/")
+    assert browser.get("/dreams").status_code == 200
+
+
+def test_a_budget_above_the_policy_is_refused_not_lowered(site: Site) -> None:
+    site.put("acme", "Berth 4 is 12 metres long.")
+    browser = site.browser(site.key())
+    form = {"token": token(browser), "ref": "notes", "budget": "200000", "cron": "0 3 * * *"}
+    for do in ("plan", "run", "schedule"):
+        answer = browser.post("/dreams", data={**form, "do": do})
+        assert answer.status_code == 400
+        assert "The policy allows a dream 8000 tokens" in answer.text
+
+
+def test_an_unknown_or_empty_memory_says_how_to_fill_it(site: Site) -> None:
+    site.put("acme", "Berth 4 is 12 metres long.")
+    browser = site.browser(site.key())
+    page = browser.get("/memories?ref=harbour").text
+    assert "There is no memory of this name" in page
+    assert "harbour" in page.split("reverie</span>")[1]
+    assert "No entries match" in browser.get("/memories?ref=notes&tag=nowhere").text
+
+
+def test_an_entry_shows_every_tag_and_a_list_says_how_many_more(site: Site) -> None:
+    tags = tuple(f"tag-{number:02d}" for number in range(60))
+    made = site.put("acme", "Many tags.", ref="tags", tags=tags)
+    browser = site.browser(site.key())
+    assert "and 54 more" in browser.get("/memories?ref=tags").text
+    page = browser.get(f"/memories/tags/{made}").text
+    assert all(f">{tag}<" in page for tag in tags)
+
+
 def test_a_list_is_read_page_by_page_and_each_entry_once(site: Site) -> None:
     actor = site.host.system_actor("paged")
     site.host.entries.put(actor, "notes", [Draft(f"Line {n}.") for n in range(60)])
