@@ -6,6 +6,8 @@ import os
 import random
 from collections.abc import Callable
 
+from tests.stores import on_one_store
+
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft, Source
@@ -15,8 +17,8 @@ from reverie.providers.tokenizer import TokenCounter
 from reverie.store.conformance import HandClock
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
-TOKENS = 1_000_000 if SOAK else 60_000
-BUDGET = 60_000 if SOAK else 12_000
+TOKENS = 1_000_000 if SOAK else 30_000
+BUDGET = 60_000 if SOAK else 6_000
 THINGS = [
     "pump",
     "valve",
@@ -57,6 +59,7 @@ def notes(seed: int) -> list[Draft]:
     ]
 
 
+@on_one_store
 def test_a_large_memory_shrinks_over_nights_within_its_budget(
     make_host: Callable[..., Host], ada: Actor, clock: HandClock
 ) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import schemathesis
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
-EXAMPLES = int(os.environ.get("REVERIE_FUZZ_EXAMPLES") or (1000 if SOAK else 12))
+EXAMPLES = int(os.environ.get("REVERIE_FUZZ_EXAMPLES") or (1000 if SOAK else 6))
 """Examples of each operation. REVERIE_SOAK tries every operation of every protocol, with the test seams on, on each
 store."""
 

@@ -18,8 +18,8 @@ from tests.simulate.settle import settle, verify
 from tests.simulate.world import Scene, World
 
 SOAK = bool(os.environ.get("REVERIE_SOAK"))
-MOST = 3000 if SOAK else 5
-MOST_POSTGRES = 300 if SOAK else 3
+MOST = 3000 if SOAK else 4
+MOST_POSTGRES = 300 if SOAK else 2
 SETTLE_EVERY = 1 if SOAK else 9
 """Counted from the hash of a pair: each settles another of its orders, the same in every run."""
 SAMPLE = list(all_pairs(soak=True)) if SOAK else list(all_pairs())[4::10]

@@ -72,7 +72,7 @@ def test_costs_do_not_grow_with_the_store(make_host: Callable[..., Host], make_s
     counted = Counted(make_store())
     host = make_host(store=counted)
     store = "memstore_" + host.memory_stores.create(ada, "a").id
-    fill(host, ada, store, 0, 40)
+    fill(host, ada, store, 0, 30)
     kept = host.memories.create(ada, store, "/kept.md", "The first text of this file.")
 
     def costs() -> dict[str, Counter[str]]:
@@ -99,7 +99,7 @@ def test_costs_do_not_grow_with_the_store(make_host: Callable[..., Host], make_s
     for _ in range(12):  # the file has all the versions that are kept
         host.memories.update(ada, store, "mem_" + kept.file.id, content=f"Text {_}")
     small = costs()
-    fill(host, ada, store, 40, 260)
+    fill(host, ada, store, 30, 120)
     large = costs()
     for name, cost in large.items():  # a page may end one row behind a folder, or not
         assert abs(cost.pop("rows") - small[name].pop("rows")) <= 2, name
