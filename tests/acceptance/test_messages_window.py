@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -50,12 +49,6 @@ def errand(asked: Asked) -> Blocks:
 
 def _use(results: int, number: int) -> dict[str, Any]:
     return {"type": "tool_use", "id": f"toolu_{results}_{number}", "name": "step", "input": {"number": number}}
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[reverie.Memory]:
-    with reverie.open(tmp_path / "memory") as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -146,9 +139,9 @@ def test_tool_uses_stay_with_their_results(provider: Emulator, memory: reverie.M
         assert not [seen for seen, _ in provider.seen if seen.startswith("failed") or seen == "too_long"]
 
 
-def test_a_caller_that_repeats_its_history_is_matched(provider: Emulator, folder: reverie.Memory) -> None:
+def test_a_caller_that_repeats_its_history_is_matched(provider: Emulator, memory: reverie.Memory) -> None:
     history: list[Any] = []
-    with opened(provider, folder) as window:
+    with opened(provider, memory) as window:
         for number in range(14):
             history.append({"role": "user", "content": fact(number)})
             answer = window.create(model=MODEL, max_tokens=400, messages=list(history), input_is="history")
@@ -200,11 +193,11 @@ def test_a_dropped_window_is_built_again_from_the_words(provider: Emulator, memo
     ],
 )
 def test_a_failed_pass_never_fails_the_turn(
-    provider: Emulator, folder: reverie.Memory, fault: Any, status: str, code: str | None
+    provider: Emulator, memory: reverie.Memory, fault: Any, status: str, code: str | None
 ) -> None:
     provider.faults["compact"] = [fault]
     reports = []
-    with opened(provider, folder) as window:
+    with opened(provider, memory) as window:
         for number in range(14):
             assert ask(window, fact(number)).content[0].text.startswith(f"I see {number + 1}:")
             reports.append(window.diagnostics["remote_compaction"])
@@ -214,9 +207,9 @@ def test_a_failed_pass_never_fails_the_turn(
     assert [report["status"] for report in reports if report][-1] == "compacted"
 
 
-def test_a_summary_that_frees_nothing_is_not_used(provider: Emulator, folder: reverie.Memory) -> None:
+def test_a_summary_that_frees_nothing_is_not_used(provider: Emulator, memory: reverie.Memory) -> None:
     provider.summary = lambda _: "long " * 4000
-    with opened(provider, folder) as window:
+    with opened(provider, memory) as window:
         for number in range(11):
             ask(window, fact(number))
         assert window.diagnostics["remote_compaction"]["status"] in ("rejected_no_reduction", "skipped_cooldown")
@@ -238,8 +231,8 @@ def test_a_server_without_compaction_is_asked_once_and_the_window_is_shortened_h
     assert max(asked.tokens for asked in provider.requests("create")) < TRIGGER + 400
 
 
-def test_a_signature_that_is_refused_costs_no_fact(provider: Emulator, folder: reverie.Memory) -> None:
-    with opened(provider, folder) as window:
+def test_a_signature_that_is_refused_costs_no_fact(provider: Emulator, memory: reverie.Memory) -> None:
+    with opened(provider, memory) as window:
         for number in range(12):
             ask(window, fact(number))
         assert provider.requests("compact")
@@ -259,11 +252,11 @@ def test_a_refusal_for_length_ends_in_a_smaller_request(provider: Emulator, memo
     assert len(provider.requests("too_long")) < 8
 
 
-def test_a_tool_loop_that_outgrows_the_window_goes_on(provider: Emulator, folder: reverie.Memory) -> None:
+def test_a_tool_loop_that_outgrows_the_window_goes_on(provider: Emulator, memory: reverie.Memory) -> None:
     provider.model = lambda asked: [
         {"type": "tool_use", "id": f"toolu_{len(provider.seen)}", "name": "step", "input": {"at": len(asked.messages)}}
     ]
-    with opened(provider, folder) as window:
+    with opened(provider, memory) as window:
         answer = ask(window, "fact:goal Count the files.", tools=TOOLS)
         for _ in range(40):
             result = {"type": "tool_result", "tool_use_id": answer.content[0].id, "content": "a line " * 90}
@@ -278,8 +271,8 @@ def test_a_tool_loop_that_outgrows_the_window_goes_on(provider: Emulator, folder
         assert "fact:goal" in provider.requests("create")[-1].text
 
 
-def test_errors_are_the_sdks_own_and_change_nothing(provider: Emulator, folder: reverie.Memory) -> None:
-    with opened(provider, folder) as window:
+def test_errors_are_the_sdks_own_and_change_nothing(provider: Emulator, memory: reverie.Memory) -> None:
+    with opened(provider, memory) as window:
         ask(window, "fact:one")
         before = window.state.generation
         provider.faults["create"] = [Fail(529)]
@@ -294,9 +287,9 @@ def test_errors_are_the_sdks_own_and_change_nothing(provider: Emulator, folder: 
         ask(window, "fact:three")
 
 
-def test_a_mode_of_another_provider_is_refused(provider: Emulator, folder: reverie.Memory) -> None:
+def test_a_mode_of_another_provider_is_refused(provider: Emulator, memory: reverie.Memory) -> None:
     with pytest.raises(Invalid, match="standalone"):
-        opened(provider, folder, mode="standalone")
+        opened(provider, memory, mode="standalone")
     with pytest.raises(Invalid, match="clear_"):
         WindowPolicy(edits=[{"type": "compact_20260112"}])
 
@@ -321,8 +314,8 @@ def test_streams_grow_the_window_once(provider: Emulator, memory: reverie.Memory
         assert provider.requests("compact")
 
 
-def test_a_stream_that_is_left_changes_nothing(provider: Emulator, folder: reverie.Memory) -> None:
-    with opened(provider, folder) as window:
+def test_a_stream_that_is_left_changes_nothing(provider: Emulator, memory: reverie.Memory) -> None:
+    with opened(provider, memory) as window:
         ask(window, "fact:one")
         before = len(window.state.items)
         with window.stream(model=MODEL, max_tokens=400, messages=[{"role": "user", "content": "fact:two"}]) as stream:
@@ -330,9 +323,9 @@ def test_a_stream_that_is_left_changes_nothing(provider: Emulator, folder: rever
         assert len(window.state.items) == before
 
 
-def test_streamed_tool_uses_and_thinking_come_back_whole(provider: Emulator, folder: reverie.Memory) -> None:
+def test_streamed_tool_uses_and_thinking_come_back_whole(provider: Emulator, memory: reverie.Memory) -> None:
     provider.model = errand
-    with opened(provider, folder) as window:
+    with opened(provider, memory) as window:
         with window.stream(
             model=MODEL, max_tokens=400, tools=TOOLS, messages=[{"role": "user", "content": "fact:one"}]
         ) as stream:
@@ -393,9 +386,9 @@ def test_the_provider_compacts_by_itself(provider: Emulator, memory: reverie.Mem
 
 
 @pytest.mark.parametrize("streams", [False, True])
-def test_a_pause_after_compaction_is_resumed_unseen(provider: Emulator, folder: reverie.Memory, streams: bool) -> None:
+def test_a_pause_after_compaction_is_resumed_unseen(provider: Emulator, memory: reverie.Memory, streams: bool) -> None:
     provider.context = 120_000
-    with opened(provider, folder, mode="server_side", context_window=120_000) as window:
+    with opened(provider, memory, mode="server_side", context_window=120_000) as window:
         ask(window, "fact:one " + "please " * 20_000)
         provider.faults["create"] = [Pause()]
         text = "fact:two " + "please " * 20_000
@@ -410,21 +403,21 @@ def test_a_pause_after_compaction_is_resumed_unseen(provider: Emulator, folder: 
         assert ask(window, "fact:three").content[-1].text.startswith("I see 3:")
 
 
-def test_the_two_kinds_of_compaction_never_meet(provider: Emulator, folder: reverie.Memory) -> None:
-    with opened(provider, folder) as window:
+def test_the_two_kinds_of_compaction_never_meet(provider: Emulator, memory: reverie.Memory) -> None:
+    with opened(provider, memory) as window:
         for number in range(12):
             ask(window, fact(number))
         assert provider.requests("compact")
-    with opened(provider, folder, mode="server_side") as window:
+    with opened(provider, memory, mode="server_side") as window:
         assert "fact:n11" in ask(window, "fact:other").content[-1].text
         assert window.diagnostics["continuation"]["reset_reason"] == "semantic_rebuild"
 
 
-def test_context_editing_goes_with_every_request_but_passes(provider: Emulator, folder: reverie.Memory) -> None:
+def test_context_editing_goes_with_every_request_but_passes(provider: Emulator, memory: reverie.Memory) -> None:
     edits = [{"type": "clear_tool_uses_20250919", "keep": {"type": "tool_uses", "value": 3}}]
     edits.append({"type": "clear_thinking_20251015"})
     tools: Any = [*TOOLS, {"type": "memory_20250818", "name": "memory"}]
-    with opened(provider, folder, edits=edits) as window:
+    with opened(provider, memory, edits=edits) as window:
         for number in range(12):
             ask(window, fact(number), tools=tools, betas=["my-own-beta"])
     for asked in provider.requests("create"):
@@ -440,8 +433,8 @@ def test_context_editing_goes_with_every_request_but_passes(provider: Emulator, 
 # beside the window
 
 
-def test_a_caller_that_compacts_itself_is_let_through(provider: Emulator, folder: reverie.Memory) -> None:
-    with opened(provider, folder) as window:
+def test_a_caller_that_compacts_itself_is_let_through(provider: Emulator, memory: reverie.Memory) -> None:
+    with opened(provider, memory) as window:
         ask(window, "fact:one")
         history = [{"role": "user", "content": "fact:x"}, {"role": "assistant", "content": "Yes."}]
         answer = window.create(
@@ -452,26 +445,26 @@ def test_a_caller_that_compacts_itself_is_let_through(provider: Emulator, folder
         assert ask(window, "fact:two").content[0].text.startswith("I see 2:")
 
 
-def test_the_memory_tool_shares_scope_and_session(provider: Emulator, folder: reverie.Memory) -> None:
-    with opened(provider, folder) as window:
+def test_the_memory_tool_shares_scope_and_session(provider: Emulator, memory: reverie.Memory) -> None:
+    with opened(provider, memory) as window:
         tool = MemoryTool(window.memory)
         made = tool.handle({"command": "create", "path": "/memories/a.md", "file_text": "Blue is the colour."})
         assert not made["is_error"]
-        again = MemoryTool(folder, store=window.ref)
+        again = MemoryTool(memory, store=window.ref)
         assert "Blue" in again.handle({"command": "view", "path": "/memories/a.md"})["content"]
-    store = folder.host.memory_stores.named(folder.actor, SCOPE)
+    store = memory.host.memory_stores.named(memory.actor, SCOPE)
     assert store is not None
-    kept = folder.ref(f"memstore_{store.id}").list().items
+    kept = memory.ref(f"memstore_{store.id}").list().items
     assert [entry.source.session for entry in kept] == [SCOPE]
 
 
-def test_a_checkpoint_names_what_no_summary_holds(provider: Emulator, folder: reverie.Memory) -> None:
+def test_a_checkpoint_names_what_no_summary_holds(provider: Emulator, memory: reverie.Memory) -> None:
     picture = {"type": "image", "source": {"type": "url", "url": "https://example.org/plan.png"}}
     words = {"type": "text", "text": "fact:plan Look at this."}
-    with opened(provider, folder) as window:
+    with opened(provider, memory) as window:
         window.create(model=MODEL, max_tokens=400, messages=[{"role": "user", "content": [picture, words]}])
         assert window.compact()["status"] in ("compacted", "rejected_no_reduction")
-    checkpoints = [entry for entry in folder.ref(SCOPE).list().items if entry.kind == "checkpoint"]
+    checkpoints = [entry for entry in memory.ref(SCOPE).list().items if entry.kind == "checkpoint"]
     assert "image https://example.org/plan.png" in checkpoints[0].content
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from openai import OpenAI
@@ -20,9 +20,12 @@ PATIENCE = 120.0
 class Child:
     """A running proxy."""
 
-    def __init__(self, data: Path, upstream: str) -> None:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
-        command = [sys.executable, "-m", "reverie.api.cli.main", "proxy", "--upstream", upstream, "--data", str(data)]
+    def __init__(self, target: str, upstream: str) -> None:
+        inherited = {
+            name: value for name, value in os.environ.items() if name == "REVERIE_DATA" or name[:8] != "REVERIE_"
+        }
+        store = ["--database-url" if target.startswith("postgresql:") else "--data", target]
+        command = [sys.executable, "-m", "reverie.api.cli.main", "proxy", "--upstream", upstream, *store]
         self.process = subprocess.Popen(
             [*command, "--listen", "127.0.0.1:0", "--trigger-tokens", "1500"],
             stdout=subprocess.PIPE,
@@ -41,7 +44,8 @@ class Child:
         return self.process.returncode, out + err
 
 
-def test_it_drains_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+def test_it_drains_and_goes_on_after_a_restart(make_target: Callable[..., str]) -> None:
+    target = make_target()
     with Emulator(context=6000) as provider:
         history: list[Any] = []
 
@@ -54,7 +58,7 @@ def test_it_drains_and_goes_on_after_a_restart(tmp_path: Path) -> None:
             history.append({"role": "assistant", "content": raw.parse().output_text})
             return raw
 
-        first = Child(tmp_path, provider.url)
+        first = Child(target, provider.url)
         try:
             assert ask(first.url).headers["x-reverie-window-status"] == "fallback_full_request"
             provider.faults["create"] = [Slow(1.0)]
@@ -71,7 +75,7 @@ def test_it_drains_and_goes_on_after_a_restart(tmp_path: Path) -> None:
             assert "Traceback" not in said
         finally:
             first.process.kill()
-        second = Child(tmp_path, provider.url)
+        second = Child(target, provider.url)
         try:
             again = ask(second.url)
             assert again.headers["x-reverie-window-status"] == "hit"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,9 +65,9 @@ def provider() -> Iterator[Emulator]:
 class Lab:
     """A window over the emulator."""
 
-    def __init__(self, provider: Emulator, folder: Path) -> None:
+    def __init__(self, provider: Emulator, memory: reverie.Memory) -> None:
         self.provider = provider
-        self.memory = reverie.open(folder)
+        self.memory = memory
         self.client = AsyncOpenAI(api_key=provider.key, base_url=provider.url, max_retries=0)
         settings = ModelSettings(store=False)
         model = OpenAIResponsesModel(model=MODEL, openai_client=self.client)
@@ -94,10 +93,8 @@ class Lab:
 
 
 @pytest.fixture
-def lab(provider: Emulator, tmp_path: Path) -> Iterator[Lab]:
-    made = Lab(provider, tmp_path / "data")
-    yield made
-    made.memory.close()
+def lab(provider: Emulator, memory: reverie.Memory) -> Lab:
+    return Lab(provider, memory)
 
 
 def test_the_session_is_one_to_the_sdk(lab: Lab) -> None:
@@ -151,7 +148,7 @@ def test_the_filter_alone_is_enough_for_one_run(lab: Lab, provider: Emulator) ->
     lab.play(body())
 
 
-def test_runs_go_on_where_the_last_one_ended(lab: Lab, provider: Emulator, tmp_path: Path) -> None:
+def test_runs_go_on_where_the_last_one_ended(lab: Lab, provider: Emulator) -> None:
     async def body() -> None:
         for number in range(1, 6):
             window = await lab.window()  # as after a restart
@@ -261,9 +258,11 @@ def test_streamed_runs_are_bounded_too(lab: Lab, provider: Emulator) -> None:
     lab.play(body())
 
 
-def test_a_session_is_shared_by_threads_with_their_own_event_loops(tmp_path: Path, provider: Emulator) -> None:
+def test_a_session_is_shared_by_threads_with_their_own_event_loops(
+    make_target: Callable[..., str], provider: Emulator
+) -> None:
     client = AsyncOpenAI(api_key=provider.key, base_url=provider.url, max_retries=0)
-    window = asyncio.run(_opened(client, str(tmp_path)))
+    window = asyncio.run(_opened(client, make_target()))
     session = window.session(model=MODEL, session_settings={"limit": 3})
     texts = [f"Message {number}" for number in range(10)]
 
@@ -282,5 +281,5 @@ def test_a_session_is_shared_by_threads_with_their_own_event_loops(tmp_path: Pat
         WindowSession(window, session_settings={"limitt": 1})
 
 
-async def _opened(client: AsyncOpenAI, folder: str) -> AsyncWindow:
-    return await ResponsesWindow.open(client, store=folder, scope="agent-1/threads")
+async def _opened(client: AsyncOpenAI, store: str) -> AsyncWindow:
+    return await ResponsesWindow.open(client, store=store, scope="agent-1/threads")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import openai
@@ -62,13 +60,6 @@ def trouble(route: str, number: int) -> Fault:
         ]
         return every[number // 17 % len(every)]
     return None
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[reverie.Memory]:
-    opened = reverie.open(tmp_path / "data")
-    yield opened
-    opened.close()
 
 
 class Agent:

@@ -58,8 +58,8 @@ def errand(turn: Turn) -> list[dict[str, Any]]:
 class Lab:
     """A proxy over an upstream, and its memory."""
 
-    def __init__(self, memory: Any, root: str, counts: Counts) -> None:
-        self.memory, self.root, self.counts = memory, root, counts
+    def __init__(self, memory: Any, root: str, counts: Counts, target: str) -> None:
+        self.memory, self.root, self.counts, self.target = memory, root, counts, target
 
     def client(self, key: str, **more: Any) -> OpenAI:
         return OpenAI(api_key=key, base_url=f"{self.root}/v1", max_retries=0, timeout=20, **more)
@@ -72,11 +72,12 @@ Make = Callable[..., Lab]
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
+def make(make_target: Callable[..., str]) -> Iterator[Make]:
+    target = make_target()
     with ExitStack() as stack:
 
         def build(url: str, **policy: Any) -> Lab:
-            memory = reverie.open(tmp_path / "data")
+            memory = reverie.open(target)
             stack.callback(memory.close)
             base = Base.of(url)
             upstream, counts = Upstream(base.url), Counts(SystemClock().now())
@@ -84,7 +85,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
             given = WindowPolicy(**{"trigger_input_tokens": 2000, **policy})
             turns = WindowTurns(memory.host, actor, upstream, base=base, policy=given, counts=counts)
             root = stack.enter_context(running(Proxy(upstream, turns, counts=counts)))
-            return Lab(memory, root, counts)
+            return Lab(memory, root, counts, target)
 
         yield build
 
@@ -327,14 +328,22 @@ def test_another_account_begins_anew(make: Make, provider: Emulator) -> None:
 
 
 def test_credentials_are_forwarded_and_kept_nowhere(
-    make: Make, provider: Emulator, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    engine: str,
+    make: Make,
+    provider: Emulator,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     lab = make(provider.url)
     Chat(lab.client(provider.key), "secret").ask()
     assert provider.seen[-1].headers["authorization"] == f"Bearer {provider.key}"
     lab.memory.close()
-    kept = b"".join(path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file())
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert provider.key.encode() not in kept
+    if engine == "postgres":
+        database = lab.target.partition("@/")[2].partition("?")[0]
+        assert request.getfixturevalue("postgres").tables_with([provider.key], database) == []
     out = capfd.readouterr()
     assert provider.key not in out.out + out.err
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import openai
@@ -43,12 +42,6 @@ def errand(turn: Turn) -> list[dict[str, Any]]:
         return [thought(), message(f"Answer with {len(turn.facts)} facts and {turn.outputs} outputs.")]
     many = 2 if number == 0 else 1
     return [thought(), *(call("step", {"number": turn.outputs + n + 1}) for n in range(many))]
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[reverie.Memory]:
-    with reverie.open(tmp_path / "memory") as opened:
-        yield opened
 
 
 @pytest.fixture
