@@ -20,7 +20,7 @@ from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport, GateFailed, ModelFailed, RedactionFailed, SpendExceeded
 from reverie.core.entry import Draft, Source
 from reverie.core.errors import Invalid, ReverieError
-from reverie.distil.plan import to_source
+from reverie.distil.plan import to_sources
 from reverie.host import Host
 from reverie.providers.tokenizer import TokenCounter
 from reverie.settings import Settings
@@ -117,7 +117,7 @@ def test_a_dream_by_a_model_is_traced_paid_for_and_within_its_budget(
     lines = text.split("\n")
     assert lines[0] == f"[{asked.lines[0]['date']}]"
     for trace in report.statements:
-        sources = [to_source(host.reader.get(ada, "bot", i, cold=True)).content for i in trace.sources]
+        sources = [s.content for s in to_sources([host.reader.get(ada, "bot", i, cold=True) for i in trace.sources])]
         assert any(lines[trace.line].split(": ", 1)[-1] in source for source in sources)
     assert host.audit.verify(ada).ok
     assert host.lineage.verify(ada, report.id).ok

@@ -15,7 +15,7 @@ from reverie.core.dream import DreamPlan, GateFailed, TokenBudgetExceeded
 from reverie.core.entry import Draft, Source
 from reverie.distil.gates import verify
 from reverie.distil.must_keep import find
-from reverie.distil.plan import read, to_source
+from reverie.distil.plan import hot_texts, to_sources
 from reverie.host import Host
 from reverie.providers.tokenizer import TokenCounter
 
@@ -68,17 +68,17 @@ def test_no_must_keep_statement_leaves_hot_memory(
     host.entries.put(ada, ref, drafts)
     originals = host.reader.page(ada, ref, limit=1000).items
     for _ in range(2):
-        before = sum(count(read(entry)) for entry in host.reader.page(ada, ref, limit=1000).items)
+        before = sum(map(count, hot_texts(host.reader.page(ada, ref, limit=1000).items)))
         try:
             report = host.dreams.run(ada, DreamPlan(ref, budget=budget, fit=fit))
         except (GateFailed, TokenBudgetExceeded):
             break
-        after = sum(count(read(entry)) for entry in host.reader.page(ada, ref, limit=1000).items)
+        after = sum(map(count, hot_texts(host.reader.page(ada, ref, limit=1000).items)))
         if report is None:
             assert after == before
         else:
             assert after < before
-    sources = [to_source(entry) for entry in originals]
+    sources = to_sources(originals)
     hot = "\n".join(entry.content for entry in host.reader.page(ada, ref, limit=1000).items)
     report = verify(sources, hot, must_keep=find(sources), budget=10**9, input_tokens=10**9, count=count)
     assert [kept.item.text for kept in report.must_keep if kept.state == "missing"] == []

@@ -122,7 +122,8 @@ def brief(text: str, most: int = 60) -> str:
 
 def speaker(source: Source) -> str | None:
     """The agent or person behind an entry; None when only a credential is known."""
-    return named(source.actor)
+    actor = source.actor
+    return None if not actor or actor.startswith(CREDENTIAL_PREFIXES) else actor
 
 
 def named(actor: str) -> str | None:

@@ -6,12 +6,15 @@ how long a pause is (`http/threads.py`); elsewhere there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
+from itertools import chain, islice
 from time import monotonic
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
+_MOST = 64
+"""Items between two readings of the clock."""
 
 
 class Pauses:
@@ -41,14 +44,20 @@ def pause() -> None:
 
 def paced(items: Iterable[T]) -> Iterable[T]:
     """The items, with a pause between two of them where long work pauses at all. One item alone is not long work."""
-    return items if PAUSE.get() is None else _paced(items)
+    if (pauses := PAUSE.get()) is None or (isinstance(items, list | tuple) and len(items) < 2):
+        return items
+    return chain.from_iterable(_slices(iter(items), pauses))
 
 
-def _paced(items: Iterable[T]) -> Iterator[T]:
-    for number, item in enumerate(items):
-        if number:
-            pause()
-        yield item
+def _slices(items: Iterator[T], pauses: Pauses) -> Iterator[Sequence[T]]:
+    """One item, then twice as many at a time while no pause is due: as long together as all since the last pause."""
+    size, due = 1, False
+    while taken := tuple(islice(items, size)):
+        if due:
+            pauses.take()
+        yield taken
+        due = monotonic() >= pauses.until
+        size = 1 if due else min(2 * size, _MOST)
 
 
 def without_pauses(work: Callable[[], T]) -> T:

@@ -8,6 +8,7 @@ status, figures of a period (`Groceries this week: 95 euros`) and chatter overta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 from reverie.core.pause import paced
 from reverie.distil.rollup import is_of_period
@@ -21,7 +22,9 @@ _LONGEST = 24
 
 def overtake(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     """Statements without those that a later one overtook."""
-    at = {str(number): item for number, item in enumerate(items) if _speaks(item)}
+    spoken = [item for item in items if _speaks(item)]
+    lasting = [not is_of_period(item.text) for item in spoken]
+    at = {str(number): item for number, item in enumerate(compress(spoken, lasting))}
     found = updates([Said(number, item.text, (item.speaker, item.about)) for number, item in at.items()])
     gone: dict[Place, Candidate] = {}
     newest: dict[Place, Candidate] = {}
@@ -49,5 +52,4 @@ def _speaks(item: Candidate) -> bool:
         and item.length <= _LONGEST
         and not item.text.startswith("(")
         and not item.text.endswith("?")
-        and not is_of_period(item.text)
     )

@@ -39,7 +39,7 @@ _RELATIVE = re.compile(
     r")(?![\w'’-])(?! of\b)",
     re.IGNORECASE,
 )
-_HINTS = ("yesterday", "tomorrow", "last ", "past ", "next ", " ago")
+_HINT = re.compile(r"yesterday|tomorrow|last |past |next | ago", re.ASCII | re.IGNORECASE)
 _EARLIEST, _LATEST = date(1, 1, 10).toordinal(), date(9999, 12, 20).toordinal()
 
 
@@ -60,8 +60,7 @@ def spell(day: date) -> str:
 
 def anchor(text: str, day: date) -> str:
     """`text` with its relative dates spelled out as seen from `day`."""
-    low = text.lower()
-    if day == UNKNOWN_DAY or not any(hint in low for hint in _HINTS):
+    if day == UNKNOWN_DAY or not _HINT.search(text):
         return text
 
     def near(shift: int) -> str:

@@ -20,24 +20,23 @@ from reverie.distil.currency import overtake
 from reverie.distil.dates import day_of
 from reverie.distil.duplicates import collapse, gist
 from reverie.distil.layout import render, shown
-from reverie.distil.must_keep import declares
+from reverie.distil.must_keep import declares, reasons_of
+from reverie.distil.phrases import phrases_of, values_of
 from reverie.distil.rollup import roll_up
 from reverie.distil.shorten import vocatives
-from reverie.distil.source import CARRIED, Collapsed, Distillate, Fate, Fates, Source, Statement
+from reverie.distil.source import CARRIED, Collapsed, Distillate, Fate, Fates, Phrase, Source, Statement
 from reverie.distil.statements import (
     ROUTINE,
     Candidate,
     Into,
-    Phrase,
     Place,
     answered,
     candidates,
     once,
-    phrases,
     points_at_today,
     side_by_side,
 )
-from reverie.distil.value import Value, model
+from reverie.distil.value import model
 
 Count = Callable[[str], int]
 CountMany = Callable[[Sequence[str]], Sequence[int]]
@@ -87,26 +86,24 @@ class ExtractiveDistiller:
     def prepare(self, sources: Iterable[Source]) -> PreparedSources:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
         ordered = sorted(sources, key=lambda s: (s.created_at, s.id, s.content))
-        said = [phrases(s) for s in ordered]
+        said = phrases_of(ordered)
         stands_for = _duplicates(ordered, said)
         copies: dict[int, list[int]] = {}
         for i, kept in enumerate(stands_for):
             copies.setdefault(kept, []).append(i)
         kept_sources = sorted(copies)
         names = vocatives({s.speaker for s in ordered if s.speaker})
-        values = _values(said, kept_sources)
+        left = [ordered[i] for i in kept_sources]
+        values = values_of(left)
         repeated = _repeated(ordered, said)
         items: list[Candidate] = []
         collapsed = []
-        for i in paced(kept_sources):
-            source = ordered[i]
+        for i, source, own, reasons in paced(zip(kept_sources, left, values, reasons_of(left), strict=True)):
             ids = (source.id, *(ordered[j].id for j in reversed(copies[i]) if j != i))
             if len(ids) > 1:
                 collapsed.append(Collapsed(kept=ids[0], merged=ids[1:]))
             since = ordered[copies[i][0]].created_at
-            fresh = candidates(
-                i, source, said[i], values.get(i, ()), names=names, ids=ids, since=since, repeated=repeated
-            )
+            fresh = candidates(i, source, said[i], own, reasons, names=names, ids=ids, since=since, repeated=repeated)
             if i and fresh:
                 fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
             items.extend(fresh)
@@ -115,14 +112,18 @@ class ExtractiveDistiller:
         known = {word for item in items for word in item.variant}
         items = [item for item in items if not item.idle or item.opening in known]
         items = side_by_side(overtake(items, into), into)
-        concepts, weights = _weighed(items, sum(map(len, values.values())))
+        concepts, weights = _weighed(items, sum(map(len, values)))
         return PreparedSources(
-            sources=tuple(ordered[i] for i in kept_sources),
+            sources=tuple(left),
             collapsed=tuple(collapsed),
             candidates=tuple(items),
             concepts=concepts,
             weights=weights,
-            places={(i, n): (ordered[i].id, v.kind) for i in kept_sources for n, v in enumerate(values.get(i, ()))},
+            places={
+                (i, n): (source.id, value.kind)
+                for i, source, own in zip(kept_sources, left, values, strict=True)
+                for n, value in enumerate(own)
+            },
             into=into,
             length=sum(len(source.content) for source in ordered),
         )
@@ -143,8 +144,9 @@ class ExtractiveDistiller:
         `avoid` are left out; their sources count as unkept. Where there is room for every statement, none is shortened.
         """
         prepared = given if isinstance(given, PreparedSources) else self.prepare(given)
-        avoided = [i for i in prepared.candidates if not avoid.isdisjoint((shown(i), shown(_unshortened(i))))]
-        if avoided:
+        avoided: list[Candidate] = []
+        if avoid:
+            avoided = [i for i in prepared.candidates if not avoid.isdisjoint((shown(i), shown(_unshortened(i))))]
             prepared = _without(prepared, avoided)
         items = prepared.candidates
         sizes = _sizes(items, count, count_many)
@@ -188,7 +190,12 @@ class ExtractiveDistiller:
         return Distillate(
             text=text,
             tokens=tokens,
-            statements=tuple(Statement(shown(c), c.source_ids, c.how, c.times) for c in kept),
+            statements=tuple(
+                [
+                    Statement(line, item.source_ids, item.how, item.times)
+                    for item, line in zip(kept, [shown(item) for item in kept], strict=True)
+                ]
+            ),
             collapsed=prepared.collapsed,
             dropped=tuple(i for i in prepared.source_ids if i not in stated),
             unkept=tuple(dict.fromkeys(i for item in missed for i in item.source_ids)),
@@ -312,21 +319,23 @@ def _with_needed(chosen: Iterable[int], needs: Sequence[int | None]) -> list[int
 
 
 def _drawn(prepared: PreparedSources, chosen: Iterable[int], count: Count, *, apart: bool = False) -> tuple[str, int]:
-    text = render((prepared.candidates[i] for i in sorted(chosen)), prepared.length, apart=apart)
+    text = render([prepared.candidates[i] for i in sorted(chosen)], prepared.length, apart=apart)
     return text, count(text)
 
 
 def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> list[int]:
-    gists = []
-    exact = []
-    for source, pieces in paced(zip(ordered, said, strict=True)):
-        today = day_of(source.created_at) if any(points_at_today(p.tokens) for p in pieces) else None
-        group = (source.speaker, source.subject, source.kind, source.pinned, today)
-        # A source declared binding by its author is merged only with its own words.
-        words = [t for p in pieces for t in p.tokens] if not declares(source) else []
-        gists.append(gist(words, group))
-        exact.append(" ".join(p.text.casefold() for p in pieces).strip(" .!"))
-    return collapse(gists, exact)
+    today = [any(points_at_today(p.tokens) for p in pieces) for pieces in paced(said)]
+    groups = [
+        (source.speaker, source.subject, source.kind, source.pinned, day_of(source.created_at) if dated else None)
+        for source, dated in zip(ordered, today, strict=True)
+    ]
+    # A source declared binding by its author is merged only with its own words.
+    words = [
+        [] if binding else [token for phrase in pieces for token in phrase.tokens]
+        for binding, pieces in zip([declares(source) for source in ordered], said, strict=True)
+    ]
+    gists = [gist(*each) for each in paced(zip(words, groups, strict=True))]
+    return collapse(gists, [" ".join([p.text.casefold() for p in pieces]).strip(" .!") for pieces in said])
 
 
 def _repeated(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> frozenset[str]:
@@ -342,15 +351,6 @@ def _repeated(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> fr
     return frozenset(out)
 
 
-def _values(said: Sequence[Sequence[Phrase]], chosen: Iterable[int]) -> dict[int, list[Value]]:
-    """The verdicts on the phrases of the chosen sources, asked for together."""
-    places = [(i, phrase.original) for i in chosen for phrase in said[i]]
-    out: dict[int, list[Value]] = {i: [] for i, _ in places}
-    for (i, _), value in zip(places, model().judge([text for _, text in places]), strict=True):
-        out[i].append(value)
-    return out
-
-
 def _weighed(items: Sequence[Candidate], total: int) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Per statement, the numbers of its concepts and what each weighs. `total`: statements, chatter among them.
 
@@ -358,7 +358,7 @@ def _weighed(items: Sequence[Candidate], total: int) -> tuple[list[tuple[int, ..
     together with the word before it, so that a second `pottery class` counts less, while `pottery` may
     still begin a new fact.
     """
-    seen = score.frequencies(c.concepts for c in items)
+    seen = score.frequencies([item.concepts for item in items])
     numbers: dict[tuple[str, str], int] = {}
     concepts: list[tuple[int, ...]] = []
     weights: list[tuple[int, ...]] = []

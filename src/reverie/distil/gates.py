@@ -20,10 +20,10 @@ from typing import Literal
 from reverie.core.pause import paced
 from reverie.distil.dates import anchor, day_of, spell
 from reverie.distil.must_keep import MustKeep
-from reverie.distil.sentences import split
+from reverie.distil.phrases import phrases_of
 from reverie.distil.shorten import clauses, shorten, vocatives
 from reverie.distil.source import Source, Statement
-from reverie.distil.tokens import Token, tokenize
+from reverie.distil.tokens import Token, lowered, tokenize
 
 State = Literal["kept", "quoted", "missing"]
 What = Literal["number", "name", "link", "address", "identifier"]
@@ -136,10 +136,10 @@ def _kept(sources: Sequence[Source], text: str, items: Iterable[MustKeep]) -> tu
     by_id = {s.id: s for s in sources}
     names = vocatives({s.speaker for s in sources if s.speaker})
     folded = _SPACE.sub(" ", text)
-    lines = [frozenset(_marks(tokenize(line))) for line in text.split("\n")]
+    lines = [tokenize(line) for line in paced(text.split("\n"))]
     having: dict[str, set[int]] = {}
     for number, line in enumerate(paced(lines)):
-        for word in line:
+        for word in _marks(line):
             having.setdefault(word, set()).add(number)
     out = []
     for item in paced(items):
@@ -157,14 +157,14 @@ def _kept(sources: Sequence[Source], text: str, items: Iterable[MustKeep]) -> tu
     return tuple(out)
 
 
-def _marks(tokens: Iterable[Token]) -> Iterable[str]:
-    return (t.stem for t in tokens if t.word)
+def _marks(tokens: Iterable[Token]) -> set[str]:
+    return {t.stem for t in tokens if t.word}
 
 
 def _is_held(tokens: Sequence[Token], having: dict[str, set[int]]) -> bool:
     """One line has every number, identifier and negation, and four of five telling words."""
     firm = {t.stem for t in tokens if t.word and (t.hard or t.negates)}
-    telling = {t.stem for t in tokens if t.telling} or set(_marks(tokens))
+    telling = {t.stem for t in tokens if t.telling} or _marks(tokens)
     lines = set.union(*(having.get(w, set()) for w in telling | firm), set())
     for number in sorted(lines):
         if all(number in having.get(w, ()) for w in firm):
@@ -175,17 +175,15 @@ def _is_held(tokens: Sequence[Token], having: dict[str, set[int]]) -> bool:
 
 
 def _invented(sources: Sequence[Source], text: str) -> tuple[Invented, ...]:
-    words: set[str] = set(CONNECTIVES)
-    days = sorted({day_of(s.created_at) for s in sources})
-    for s in paced(sources):
-        anchored = anchor(s.content, day_of(s.created_at))
-        for t in tokenize(s.content):
-            words.add(t.lower)
-        if anchored != s.content:
-            words.update(t.lower for t in tokenize(anchored))
-        if "[" in anchored:  # the text is looked at without markers: an address with one inside loses its middle
-            words.update(t.lower for t in tokenize(_MARKER.sub("", anchored)))
-        words.update(t.lower for t in tokenize(f"{s.speaker or ''} {s.subject or ''} {' '.join(s.tags)}"))
+    when = [day_of(s.created_at) for s in sources]
+    days = sorted(set(when))
+    contents = [s.content for s in sources]
+    anchored = [anchor(text, day) for text, day in paced(zip(contents, when, strict=True))]
+    texts = [*contents, *(after for after, before in zip(anchored, contents, strict=True) if after != before)]
+    # the text is looked at without markers: an address with one inside loses its middle
+    texts += [_MARKER.sub("", text) for text in anchored if "[" in text]
+    texts += {f"{s.speaker or ''} {s.subject or ''} {' '.join(s.tags)}" for s in sources}
+    words = lowered(texts) | CONNECTIVES
     words.update([w.replace(",", "").removesuffix("()") for w in words])
     parts = {p for w in words for p in _PARTS.findall(w)}
     for day in days:
@@ -194,10 +192,11 @@ def _invented(sources: Sequence[Source], text: str) -> tuple[Invented, ...]:
         words.update(_WEEKDAYS[(day + timedelta(days=n)).weekday()] for n in (-1, 1))
     known_counts = len(sources)
     out: dict[Invented, None] = {}
-    for line in _MARKER.sub("", text).split("\n"):
-        line = _COUNT.sub(lambda m: "" if 1 < int(m[1]) <= known_counts else m[0], line)
+    lines = _MARKER.sub("", text).split("\n")
+    lines = [_COUNT.sub(lambda m: "" if 1 < int(m[1]) <= known_counts else m[0], line) for line in lines]
+    for tokens in [tokenize(line) for line in paced(lines)]:
         fresh = True
-        for t in tokenize(line):
+        for t in tokens:
             if not t.word:
                 fresh = fresh or t.text in '.!?;:(["“'
                 continue
@@ -237,8 +236,8 @@ class _Clause:
     __slots__ = ("denies", "telling")
 
     def __init__(self, tokens: Sequence[Token]) -> None:
-        self.telling = frozenset(t.stem for t in tokens if t.telling)
-        self.denies = any(t.negates for t in tokens)
+        self.telling = frozenset([t.stem for t in tokens if t.telling])
+        self.denies = True in [t.negates for t in tokens]
 
 
 def _flipped(sources: Sequence[Source], text: str, statements: Sequence[Statement]) -> tuple[str, ...]:
@@ -273,13 +272,12 @@ class _Said:
 
 def _said(sources: Sequence[Source]) -> _Said:
     said: list[_Clause] = []
-    for source in sources:
-        for piece in split(source.content):
-            tokens = tokenize(piece.text)
-            parts = clauses(tokens)
-            said.append(_Clause(tokens))
-            if len(parts) > 1:
-                said.extend(_Clause(part) for part in parts)
+    phrases = [phrase for own in phrases_of(sources) for phrase in own]
+    read = [one.tokens if one.text == one.original else tokenize(one.original) for one in paced(phrases)]
+    for tokens, parts in zip(read, [clauses(tokens) for tokens in paced(read)], strict=True):
+        said.append(_Clause(tokens))
+        if len(parts) > 1:
+            said.extend(_Clause(part) for part in parts)
     return _Said(said)
 
 

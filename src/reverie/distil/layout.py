@@ -8,7 +8,7 @@ heading per month without the days, or none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date
 
 from reverie.core.pause import paced
@@ -43,10 +43,9 @@ def shown(item: Candidate) -> str:
     return f"{item.text} (×{item.times})" if item.times > 1 else item.text
 
 
-def render(chosen: Iterable[Candidate], most: int | None = None, *, apart: bool = False) -> str:
+def render(items: Sequence[Candidate], most: int | None = None, *, apart: bool = False) -> str:
     """The text of statements given in canonical order. `most`: characters of their sources; `apart`: every entry has a
     line of its own, if the text is still no longer than its sources."""
-    items = list(chosen)
     monthly = is_sparse(items)
     text = _render(items, monthly=monthly, days=monthly, heads=True, apart=True) if apart else ""
     if apart and most is not None and len(text) <= most:
@@ -64,6 +63,7 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
     line: list[str] = []
     length = 0
     last: Candidate | None = None
+    before: str | None = None
     for item in paced(items):
         under = item.day.replace(day=1) if monthly else item.day
         if under != day:
@@ -74,6 +74,7 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
             if heads and item.day != UNKNOWN_DAY:
                 lines.append(heading(item.day, monthly=monthly))
         text = shown(item)
+        label = item.label if item.about else item.speaker
         if (
             days
             and item.day != UNKNOWN_DAY
@@ -83,8 +84,8 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
             text = f"{text} ({item.day.day} {MONTHS[item.day.month - 1]})"
         joins = (
             last is not None
-            and item.label == last.label
-            and (item.place[0] == last.place[0] or not (apart or item.label is None))
+            and label == before
+            and (item.place[0] == last.place[0] or not (apart or label is None))
             and length + item.length <= (_LONGEST_ENTRY if item.place[0] == last.place[0] else LONGEST_LINE)
         )
         if joins:
@@ -93,9 +94,9 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
         else:
             if line:
                 lines.append(_joined(line))
-            line = [f"{item.label}: {text}" if item.label else text]
+            line = [f"{label}: {text}" if label else text]
             length = item.length + 2
-        last = item
+        last, before = item, label
     if line:
         lines.append(_joined(line))
     return "\n".join(lines)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from reverie.core.pause import paced
 from reverie.distil.lexicon import FUNCTION, word_set
-from reverie.distil.value import names_day
+from reverie.distil.value import days_among
 from reverie.search.languages import FUNCTION_WORDS
 
 _MOVED = word_set(
@@ -78,7 +78,7 @@ def _read(text: str) -> _Dated | None:
     """None for a statement without a day or a time."""
     low = text.lower()
     words = _WORD.findall(low)
-    days = {word for word in words if names_day(word)}
+    days = days_among(words)
     if not (days or _CLOCK.search(low) or _DATE.search(low)):
         return None
     when = frozenset(days | set(_NUMBER.findall(low)))

@@ -10,15 +10,16 @@ but everyday talk is full of them, so they do not make a distillate fail.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from reverie.core.pause import paced
+from reverie.distil.phrases import phrases_of, values_of
 from reverie.distil.questions import asks_only, facts
-from reverie.distil.sentences import Form, split
-from reverie.distil.source import Source
+from reverie.distil.sentences import Form
+from reverie.distil.source import Reason, Source
 from reverie.distil.tokens import join, tokenize
-from reverie.distil.value import UNKNOWN, Value, model
+from reverie.distil.value import UNKNOWN, Value
 
 Why = str
 """`pinned`, `kind` or `marker` for what was declared; `rule` or a class of the value model for what was judged."""
@@ -121,26 +122,30 @@ def matters(sentence: str, value: Value) -> bool:
     return not sentence.endswith("?") or value is UNKNOWN or not asks_only(sentence)
 
 
-def find(sources: Iterable[Source], without: Set[tuple[str, str]] = frozenset()) -> tuple[MustKeep, ...]:
+def reasons_of(sources: Sequence[Source]) -> list[Sequence[Reason]]:
+    """Why each phrase of every source must be kept, if it must."""
+    fresh = [source for source in sources if source.memo.reasons is None]
+    for source, said, values in paced(zip(fresh, phrases_of(fresh), values_of(fresh), strict=True)):
+        source.memo.reasons = [
+            Reason(declared(source, phrase.original), matters(phrase.original, value))
+            for phrase, value in zip(said, values, strict=True)
+        ]
+    return [source.memo.reasons or () for source in sources]
+
+
+def find(sources: Sequence[Source], without: Set[tuple[str, str]] = frozenset()) -> tuple[MustKeep, ...]:
     """Every must-keep statement of the sources, in their order.
 
     `without`: statements that were overtaken, each with the id of its source.
     """
-    places = [
-        (source, piece)
-        for source in paced(sources)
-        for piece in split(source.content)
-        if (source.id, piece.text) not in without
-    ]
-    values = model().judge([piece.text for _, piece in places])
     out = []
-    for (source, piece), value in paced(zip(places, values, strict=True)):
-        if piece.form is Form.ASIDE and not source.pinned:
-            continue
-        why = declared(source, piece.text)
-        if not why and matters(piece.text, value):
-            why = inferred(piece.text) or value.kind
-        if why:
-            stated = join(facts(tokenize(piece.text))) if piece.text.endswith("?") else ""
-            out.append(MustKeep(source.id, stated or piece.text, why))
+    read = zip(sources, phrases_of(sources), values_of(sources), reasons_of(sources), strict=True)
+    for source, said, values, reasons in paced(read):
+        for phrase, value, reason in zip(said, values, reasons, strict=True):
+            text = phrase.original
+            if (phrase.form is Form.ASIDE and not source.pinned) or (source.id, text) in without:
+                continue
+            if why := reason.declared or (reason.weighty and (inferred(text) or value.kind)):
+                stated = join(facts(tokenize(text))) if text.endswith("?") else ""
+                out.append(MustKeep(source.id, stated or text, why))
     return tuple(out)

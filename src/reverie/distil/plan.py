@@ -75,45 +75,54 @@ def lines(sources: Sequence[Source]) -> list[str]:
     spelled = {day: spell(day_of(at)) for day, at in days.items()}
     made = []
     for source in sources:
-        label = source.label(source.content)
+        label = source.label(source.content) if source.subject else source.speaker
         said = f"{label}: {source.content}" if label else source.content
         made.append(f"[{spelled[source.created_at // DAY_MS]}] {said}\n" if source.created_at else f"{said}\n")
     return made
 
 
-def read(entry: Entry) -> str:
-    """An entry as hot memory reads: its words with their speaker and subject, which the lines of a dream name too."""
-    if entry.kind == DREAM_KIND:
-        return entry.content
-    label = labelled(speaker(entry.source), entry.subject, entry.content)
-    return f"{label}: {entry.content}" if label else entry.content
+def hot_texts(entries: Sequence[Entry]) -> list[str]:
+    """Entries as hot memory reads: their words with speaker and subject, which the lines of a dream name too."""
+    labels = [
+        labelled(who, entry.subject, entry.content) if entry.subject else who
+        for entry, who in zip(entries, _speakers(entries), strict=True)
+    ]
+    return [
+        f"{label}: {entry.content}" if label and entry.kind != DREAM_KIND else entry.content
+        for entry, label in zip(entries, labels, strict=True)
+    ]
 
 
-def to_sources(entries: Iterable[Entry]) -> list[Source]:
-    """Entries as a distiller sees them, each with its subject where there are several; one spelling for each."""
-    given = list(entries)
+def to_sources(entries: Sequence[Entry], earlier: Iterable[Source] = ()) -> list[Source]:
+    """Entries as a distiller sees them, each with its subject where there are several; one spelling for each.
+
+    `earlier`: sources that were made before, perhaps of the same entries. What was read of these is not read again.
+    """
     names: dict[str, str] = {}
-    for name in sorted({entry.subject or "" for entry in given}):
+    for name in sorted({entry.subject or "" for entry in entries}):
         names.setdefault(fold(name), name)
-    if len(names) < 2:
-        return [to_source(entry) for entry in given]
-    return [to_source(entry, subject=names[fold(entry.subject or "")] or None) for entry in given]
+    several = len(names) > 1
+    known = {source: source for source in earlier}
+    made = [
+        Source(
+            id=entry.id,
+            content=entry.content,
+            created_at=entry.created_at,
+            speaker=who,
+            subject=(names[fold(entry.subject or "")] or None) if several else None,
+            kind=entry.kind,
+            pinned=entry.pinned,
+            tags=entry.tags,
+            session=entry.source.session,
+            trust=entry.source.trust,
+        )
+        for entry, who in zip(entries, _speakers(entries), strict=True)
+    ]
+    return [known.get(source, source) for source in made] if known else made
 
 
-def to_source(entry: Entry, *, subject: str | None = None) -> Source:
-    """An entry as a distiller sees it."""
-    return Source(
-        id=entry.id,
-        content=entry.content,
-        created_at=entry.created_at,
-        speaker=speaker(entry.source),
-        subject=subject,
-        kind=entry.kind,
-        pinned=entry.pinned,
-        tags=entry.tags,
-        session=entry.source.session,
-        trust=entry.source.trust,
-    )
+def _speakers(entries: Sequence[Entry]) -> list[str | None]:
+    return [speaker(entry.source) for entry in entries]
 
 
 def admit(entries: Iterable[Entry], selector: Selector, *, now: int, epoch: int) -> tuple[list[Entry], Counter[str]]:

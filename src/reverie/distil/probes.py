@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reverie.distil.extractive import PreparedSources
+from reverie.distil.phrases import phrases_of
 from reverie.distil.shorten import shorten, vocatives
 from reverie.distil.source import Fate, Fates, Source
-from reverie.distil.statements import phrases
 from reverie.distil.tokens import Token, tokenize
 from reverie.distil.value import CLASSES
 
@@ -79,8 +79,8 @@ def probe(sources: Sequence[Source], text: str, fates: Fates) -> Probed:
     lines = ProbedLines(text, vocatives({source.speaker for source in sources if source.speaker}))
     counts = {name: [0, 0] for name in PROBES}
     unanswered = []
-    for source in sources:
-        for number, (phrase, (fate, kind)) in enumerate(zip(phrases(source), fates.get(source.id, ()), strict=False)):
+    for source, said in zip(sources, phrases_of(sources), strict=True):
+        for number, (phrase, (fate, kind)) in enumerate(zip(said, fates.get(source.id, ()), strict=False)):
             if kind not in _KINDS or fate == "outdated":
                 continue
             held = lines.quotes(phrase.original) or lines.answer(phrase.tokens, rolled=fate == "rolled")
@@ -100,9 +100,9 @@ def fates_of(prepared: PreparedSources, text: str, stated: frozenset[str]) -> Fa
     for _, (source_id, kind) in sorted(prepared.places.items()):
         kinds.setdefault(source_id, []).append(kind)
     found: dict[str, list[Fate]] = {}
-    for source in prepared.sources:
+    for source, said in zip(prepared.sources, phrases_of(prepared.sources), strict=True):
         own = found.setdefault(source.id, [])
-        for phrase, kind in zip(phrases(source), kinds.get(source.id, ()), strict=False):
+        for phrase, kind in zip(said, kinds.get(source.id, ()), strict=False):
             if lines.quotes(phrase.original):
                 fate = "kept"
             elif source.id in stated and lines.answer(phrase.tokens):

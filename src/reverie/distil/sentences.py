@@ -71,7 +71,8 @@ def split(content: str) -> list[Piece]:
             _prose(line[item.end() :], Form.ITEM, out)
         elif title := _TITLE.match(line):
             flush()
-            out.append(Piece(_SPACE.sub(" ", line[title.end() :]).strip(), Form.TITLE))
+            if text := _SPACE.sub(" ", line[title.end() :]).strip():
+                out.append(Piece(text, Form.TITLE))
         else:
             paragraph.append(line)
     flush()

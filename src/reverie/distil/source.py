@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from reverie.core.subject import labelled
+from reverie.distil.sentences import Form
+from reverie.distil.tokens import Token
+
+if TYPE_CHECKING:
+    from reverie.distil.value import Value
 
 How = Literal["quoted", "shortened", "merged", "rolled"]
 
@@ -17,6 +22,31 @@ Fates = Mapping[str, Sequence[Fate]]
 """Of every statement of a source, in order, by the source's id."""
 CARRIED = frozenset({"kept", "shortened", "merged", "rolled", "outdated"})
 """Fates with which a statement is in the text."""
+
+
+class Phrase(NamedTuple):
+    """A piece of a source with its dates anchored, in tokens."""
+
+    original: str
+    form: Form
+    text: str
+    tokens: list[Token]
+
+
+class Reason(NamedTuple):
+    """Whether a phrase must be kept: by declaration, with its kind, and by judgement."""
+
+    declared: str | None
+    weighty: bool
+
+
+@dataclass(slots=True)
+class Memo:
+    """What a dream found out about a source, once."""
+
+    phrases: Sequence[Phrase] | None = None
+    values: Sequence[Value] | None = None
+    reasons: Sequence[Reason] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +64,7 @@ class Source:
     trust: int = 0
     subject: str | None = None
     """Subject, where the sources have several."""
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     def label(self, text: str) -> str | None:
         """The beginning of a line with this text: who says it, and whom it is about."""

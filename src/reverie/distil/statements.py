@@ -9,17 +9,16 @@ from typing import NamedTuple
 
 from reverie.core.pause import paced
 from reverie.core.subject import labelled
-from reverie.distil import must_keep, score
-from reverie.distil.dates import anchor, day_of, spell
+from reverie.distil import score
+from reverie.distil.dates import day_of, spell
 from reverie.distil.lexicon import FUNCTION, MONTH_NAMES, NEGATIONS, NUMBERS
 from reverie.distil.questions import facts
-from reverie.distil.sentences import Form, split
+from reverie.distil.sentences import Form
 from reverie.distil.shorten import shorten
-from reverie.distil.source import How, Source
-from reverie.distil.tokens import Token, join, tokenize
+from reverie.distil.source import How, Phrase, Reason, Source
+from reverie.distil.tokens import Token, join
 from reverie.distil.value import COURTESY, Value
 
-_PHOTO = re.compile(r"^([a-z ]+: )(?:an? )?(?:close[- ]up )?(?:photo|photograph|photography|picture|image)s? of ")
 _TODAY = frozenset({"today", "tonight", "now"})
 _SPANS = frozenset({"morning", "afternoon", "evening", "week", "weekend", "month", "year"})
 
@@ -36,29 +35,6 @@ _ABBREVIATIONS = frozenset({"ci", "ok", "pr"})
 
 ROUTINE = "status"
 """The kind of a candidate that reports nothing out of the ordinary: under a target it leaves first."""
-
-
-class Phrase(NamedTuple):
-    """A piece of a source with its dates anchored, in tokens."""
-
-    original: str
-    form: Form
-    text: str
-    tokens: list[Token]
-
-
-def phrases(source: Source) -> list[Phrase]:
-    """Split a source into phrases; empty for blank content."""
-    day = day_of(source.created_at)
-    out = []
-    for piece in split(source.content):
-        text = piece.text if piece.form is Form.CODE else anchor(piece.text, day)
-        if piece.form is Form.ASIDE:
-            text = _PHOTO.sub(r"\1", text)
-        tokens = tokenize(text)
-        if tokens:
-            out.append(Phrase(piece.text, piece.form, text, tokens))
-    return out
 
 
 def points_at_today(tokens: Iterable[Token]) -> bool:
@@ -118,6 +94,7 @@ def candidates(
     source: Source,
     said: Sequence[Phrase],
     values: Sequence[Value],
+    reasons: Sequence[Reason],
     *,
     names: frozenset[str],
     ids: tuple[str, ...],
@@ -129,10 +106,10 @@ def candidates(
     day, oldest = day_of(source.created_at), day_of(since)
     out: list[Candidate] = []
     asked: Sequence[Token] = ()  # a question that is left out, if it came just before
-    for number, ((original, form, text, tokens), value) in enumerate(zip(said, values, strict=True)):
-        required = must_keep.declared(source, original) is not None
+    for number, ((original, form, text, tokens), value, reason) in enumerate(zip(said, values, reasons, strict=True)):
+        required = reason.declared is not None
         words = {t.lower for t in tokens}
-        weighty = form is not Form.ASIDE and must_keep.matters(original, value)
+        weighty = form is not Form.ASIDE and reason.weighty
         routine = value.chatter and value.kind == "status" and not weighty
         idle = value.chatter and not routine and not required and not weighty
         if value is COURTESY and not required:

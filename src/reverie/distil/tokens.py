@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from reverie.core.pause import pause
+from reverie.core.pause import paced
 from reverie.distil.lexicon import EVALUATIVE, FUNCTION, INTERJECTIONS, MONTH_NAMES, NEGATIONS, NUMBERS
 
 # A redaction marker, a link, a code span and a word with inner marks (v1.2.3, CS:GO, a_b, it's, x@y.z)
@@ -63,9 +63,13 @@ def _token(text: str, gap: bool) -> Token:
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of a text. Every loop over statements comes through here: long work pauses here for others."""
-    pause()
+    """The tokens of a text."""
     return [_token(word, space != "") for space, word in _TOKEN.findall(text)]
+
+
+def lowered(texts: Iterable[str]) -> set[str]:
+    """The words and marks of texts, in lower case."""
+    return {word.lower for text in paced(texts) for word in tokenize(text)}
 
 
 def join(tokens: Iterable[Token]) -> str:

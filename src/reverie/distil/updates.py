@@ -58,6 +58,7 @@ _UNITS = word_set(
     "month months week weeks day days hour hours minute minutes second seconds year years morning evening evenings"
     " afternoon night time times"
 )
+_COMMON = _CHANGE | _END | _UNITS | _WEEKDAYS
 _FAMILIES = {
     "residence": word_set("live lives living lived moved address relocated"),
     "work": word_set("works work working job employed employer company office"),
@@ -99,20 +100,22 @@ def says_more(older: str, newer: str) -> bool:
 
     `The teacher is Mr. Okello; the evening is on 3 March at 19:00` after `The evening was moved to 10 March`.
     """
-    old, new = _amounts(older), _amounts(newer)
+    parts = _PARTS.split(older)
+    whole, later, *tokens = [tokenize(text) for text in (older, newer, *(parts if len(parts) > 1 else ()))]
+    old, new = _amounts(whole), _amounts(later)
     if any(old[kind] > new[kind] for kind in old) or adds(older, newer):
         return True
-    stems = _read(newer, ()).stems
-    parts = [_read(part, ()).stems for part in _PARTS.split(older)]
-    return len(parts) > 1 and any(
-        len(part) > 1 and 2 * sum(_known(stem, stems) for stem in part) < len(part) for part in parts
-    )
+    if len(parts) < 2:
+        return False
+    stems = _read(newer, later, ()).stems
+    clauses = [_read(part, own, ()).stems for part, own in zip(parts, tokens, strict=True)]
+    return any(len(part) > 1 and 2 * sum(_known(stem, stems) for stem in part) < len(part) for part in clauses)
 
 
-def _amounts(text: str) -> Counter[str]:
+def _amounts(tokens: Sequence[Token]) -> Counter[str]:
     """Counts of the times, days and numbers that a statement gives."""
-    kinds = [_kind(token, None) for token in tokenize(text) if token.word]
-    return Counter(kind for kind in kinds if kind)
+    kinds = [_kind(token, None) for token in tokens if token.word]
+    return Counter([kind for kind in kinds if kind])
 
 
 class _Claim(NamedTuple):
@@ -123,8 +126,9 @@ class _Claim(NamedTuple):
 def updates(said: Sequence[Said]) -> list[Update]:
     """Every statement that a later one overtakes, with the newest that does."""
     found: dict[str, Update] = {}
-    claims = [_claims(item.text) for item in paced(said)]
-    read = [_read(item.text, own) for item, own in zip(paced(said), claims, strict=True)]
+    tokens = [tokenize(item.text) for item in paced(said)]
+    claims = [_claims(item.text, own) for item, own in paced(zip(said, tokens, strict=True))]
+    read = [_read(item.text, own, claimed) for item, own, claimed in paced(zip(said, tokens, claims, strict=True))]
     moved = [Update(newer, older, "cue") for newer, older in moves(said)]
     for update in (*_by_value(said, claims), *_by_cue(said, read), *moved):
         found.setdefault(update.older, update)
@@ -145,24 +149,22 @@ def _by_value(said: Sequence[Said], claims: Sequence[Sequence[_Claim]]) -> Itera
     return [Update(said[newer].id, said[older].id, "value") for older, (_, newer) in sorted(longest.items())]
 
 
-def _claims(text: str) -> tuple[_Claim, ...]:
+def _claims(text: str, said: Sequence[Token]) -> tuple[_Claim, ...]:
     """A statement cut into frame and value, at every place where a value may begin."""
-    tokens = [t for t in tokenize(text.rstrip(" .!")) if t.word or t.text in ":="]
+    tokens = [t for t in said if t.word or t.text in ":="]
     if not tokens or text.rstrip().endswith("?"):
         return ()
     verb = _verb(tokens)
-    if verb is None:
+    if verb is None or any(t.negates for t in tokens):
         return ()
     out = []
     for at in range(verb, len(tokens) - 1):
-        value = tuple(t for t in tokens[at + 1 :] if t.lower not in _SKIPPED)
         opens = tokens[at].lower in _PIVOTS or (
             at == verb
             and (tokens[at].lower in _ONE_OBJECT or (_first(tokens) and _kind(tokens[at + 1], None) is not None))
         )
-        if not opens or not value or len(value) > _LONGEST_VALUE or any(t.lower in _BE for t in value):
-            continue
-        if any(t.negates for t in tokens):
+        value = tuple([t for t in tokens[at + 1 :] if t.lower not in _SKIPPED]) if opens else ()
+        if not value or len(value) > _LONGEST_VALUE or any(t.lower in _BE for t in value):
             continue
         frame = tuple(t.stem for t in tokens[: at + 1] if t.lower not in _SKIPPED)
         subject = [t for t in tokens[:at] if t.content]
@@ -307,8 +309,8 @@ class _Words(NamedTuple):
     homes: bool
 
 
-def _read(text: str, claims: Sequence[_Claim]) -> _Words:
-    tokens = [t for t in tokenize(text) if t.word]
+def _read(text: str, said: Sequence[Token], claims: Sequence[_Claim]) -> _Words:
+    tokens = [t for t in said if t.word]
     kinds: set[str] = set()
     values: set[tuple[str, str]] = set()
     units: set[str] = set()
@@ -322,9 +324,7 @@ def _read(text: str, claims: Sequence[_Claim]) -> _Words:
                 units.add(after.stem)
     lows = {t.lower for t in tokens}
     stems = frozenset(
-        t.stem
-        for t in tokens
-        if t.content and not t.hard and t.stem not in units and t.lower not in _CHANGE | _END | _UNITS | _WEEKDAYS
+        [t.stem for t in tokens if t.content and not t.hard and t.stem not in units and t.lower not in _COMMON]
     )
     left = frozenset(
         t.stem for one, other in _LEFT.findall(text) for t in tokenize(one or other) if t.word and t.content
@@ -367,15 +367,16 @@ def _kind(token: Token, after: Token | None) -> str | None:
     low = token.lower
     if low in _WEEKDAYS or low.rstrip("s") in _WEEKDAYS:
         return "day"
-    if _TIME.fullmatch(low):
-        return "time"
-    if _YEAR.fullmatch(low):
-        return "year"
+    if token.hard:
+        if _TIME.fullmatch(low):
+            return "time"
+        if _YEAR.fullmatch(low):
+            return "year"
+        if any(c.isdigit() for c in low) and next((c for c in low if c.isalnum()), "").isalpha():
+            return "code"
     if low in MONTH_NAMES and token.capital:
         return "month"
-    if token.hard and next((c for c in low if c.isalnum()), "").isalpha() and any(c.isdigit() for c in low):
-        return "code"
-    if (token.hard and any(c.isdigit() for c in low)) or low in NUMBERS:
+    if low in NUMBERS or (token.hard and any(c.isdigit() for c in low)):
         return f"amount {after.stem}" if after is not None and after.content else "amount"
     return None
 

@@ -16,7 +16,7 @@ import hashlib
 import io
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib import resources
 from itertools import pairwise
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.core.pause import paced, pause
+from reverie.core.pause import paced
 from reverie.distil.courtesy import is_courtesy
 from reverie.distil.lexicon import word_set
 from reverie.search.languages import ENGLISH, FUNCTION_WORDS, guess
@@ -162,8 +162,10 @@ _EVERYWHERE = re.compile(r"(?i)\b(?:ok|okay|ci|pr|db|etl|api|min|max|ms|[kmgt]b)
 """Words of every language, though some are spelt like function words of one."""
 
 
-def language_of(text: str) -> str:
+def language_of(text: str, guessed: tuple[str, bool] | None = None) -> str:
     """The language the model reads a statement in; empty when its labels do not cover it.
+
+    `guessed`: `guess(text)`, where that is known.
 
     One in Latin letters without evidence counts as English, unless a word of it is a cue in some other language.
     """
@@ -171,10 +173,10 @@ def language_of(text: str) -> str:
         for name, letters in _SCRIPTS:
             if letters.search(text):
                 return name
-        name, sure = guess(text)
+        name, sure = guessed or guess(text)
         return name if sure and name in COVERED and not _NEIGHBOURS.search(text.lower()) else ""
     own = text
-    name, sure = guess(text)
+    name, sure = guessed or guess(text)
     if sure and name != ENGLISH:
         own = _EVERYWHERE.sub(" ", text)
         name, sure = guess(own)
@@ -213,6 +215,13 @@ def _cues() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
 
 
 @lru_cache(maxsize=1)
+def _days() -> tuple[frozenset[str], tuple[str, ...]]:
+    """Weekdays and months: whole words, and beginnings of words."""
+    whole, head, _ = _cues()
+    return frozenset(word for word, groups in whole.items() if groups & 1), tuple(w for w, g in head.items() if g & 1)
+
+
+@lru_cache(maxsize=1)
 def _strangers() -> frozenset[str]:
     """Cues that are no English words."""
     english = FUNCTION_WORDS[ENGLISH].union(*_WORDS)
@@ -226,10 +235,10 @@ def _is_foreign(text: str, *, sure: bool) -> bool:
     return len(found) > sure
 
 
-def names_day(word: str) -> bool:
-    """Whether a word of a language other than English names a weekday or a month."""
-    whole, head, _ = _cues()
-    return bool((whole.get(word, 0) | max(head.get(word[:end], 0) & 1 for end in range(len(word) + 1))) & 1)
+def days_among(words: Iterable[str]) -> set[str]:
+    """Words of languages other than English that name a weekday or a month."""
+    whole, heads = _days()
+    return {word for word in words if word in whole or word.startswith(heads)}
 
 
 _LONGEST_PART = 6
@@ -370,15 +379,19 @@ class ValueModel:
         """One verdict per statement, in order."""
         if not texts:
             return []
-        languages = [language_of(text) for text in paced(texts)]
+        guesses = [guess(text) for text in paced(texts)]
+        languages = [language_of(*each) for each in paced(zip(texts, guesses, strict=True))]
+        courteous = [is_courtesy(text) for text in paced(texts)]
         found = chances(self._scores(texts, languages))
         must = found[:, : len(MUST_KEEP)].sum(axis=1).tolist()
         low = found[:, -len(LOW) :].sum(axis=1).tolist()
         kinds = found.argmax(axis=1).tolist()
         out = []
-        for text, language, kind, mine, other in paced(zip(texts, languages, kinds, must, low, strict=True)):
+        for text, language, polite, kind, mine, other in zip(
+            texts, languages, courteous, kinds, must, low, strict=True
+        ):
             least, most = self._english if language == ENGLISH else self._others
-            if is_courtesy(text):
+            if polite:
                 out.append(COURTESY)
             elif _BARE.fullmatch(text):
                 out.append(FIGURE)
@@ -402,8 +415,7 @@ class ValueModel:
         known: list[int] = []
         spans: list[tuple[int, int, int]] = []  # a statement with known words, where they begin, how many there are
         memo: Memo = {}
-        for row, (text, language) in enumerate(zip(texts, languages, strict=True)):
-            pause()
+        for row, (text, language) in enumerate(paced(zip(texts, languages, strict=True))):
             words = words_of(text)
             found = surface(text, words, language, memo)
             starts.append(len(features))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from msgspec import structs
 
@@ -17,10 +18,11 @@ from reverie.core.actor import Actor
 from reverie.core.dream import After, DreamPlan, RedactionFailed
 from reverie.core.entry import Entry, EntryState
 from reverie.core.errors import ReverieError
+from reverie.core.pause import paced
 from reverie.core.policy import TenantPolicy
 from reverie.distil.compaction import MOST_DISTILLED, compacted, cut, needs, size, unweighed
 from reverie.distil.gates import GateReport
-from reverie.distil.plan import Share, Work, to_sources, weigh
+from reverie.distil.plan import Count, Share, Work, to_sources, weigh
 from reverie.distil.request import DistilledText, Distiller, Extractive, Request
 from reverie.distil.sentences import split
 from reverie.distil.source import Source as Distillable
@@ -74,10 +76,8 @@ class Composer:
         self._gates = gates
         self._extractive = extractive
         self._spend = spend
-
-    def count(self, text: str) -> int:
+        self.count: Count = parts.tokens.count if parts.tokens else _estimate
         """Tokens of a text; an estimate where the host has no tokenizer."""
-        return self._parts.tokens.count(text) if self._parts.tokens else len(text) // 3 + 1
 
     def room(self, policy: TenantPolicy) -> int:
         """Tokens of input for one text that leave the tenant's budget room for its output."""
@@ -204,13 +204,18 @@ class Composer:
 
     def _section(self, asked: _Asked, entries: Sequence[Entry], shorter: int | None) -> _Section:
         """Distilled under the gates; quoted where that is impossible, or loses what must be kept."""
-        cleaned = [replace(source, content=self._clean(asked, source.content)) for source in to_sources(entries)]
+        texts = self._gates.clean_each(asked.actor, [entry.content for entry in entries], asked.plan.run, asked.rules)
+        cleaned = [
+            replace(source, content="[REDACTED]" if text is None else text)
+            for source, text in zip(to_sources(entries), texts, strict=True)
+        ]
         room = self.room(asked.policy)
         most = room if len(cleaned) == 1 else room // 2
         distilled: _Section | None = None
         work: Work | None = None
-        if all(self.count(source.content) <= most for source in cleaned):
-            work = weigh(cleaned, self._extractive.engine, self.count)
+        count = cache(self.count)
+        if max(map(count, paced([source.content for source in cleaned])), default=0) <= most:
+            work = weigh(cleaned, self._extractive.engine, count)
             if work.shrinks and work.minimum_required <= asked.policy.dream_budget:
                 done = self._distilled(asked, work, shorter)
                 if done is not None:
@@ -284,6 +289,10 @@ class Composer:
                 return left, unweighed(sources), Distilled(DistilledText(text), text, gates, self._extractive, made_by)
             sources = [source for source in sources if source.id not in missed] or sources[: len(sources) * 3 // 4]
         return None
+
+
+def _estimate(text: str) -> int:
+    return len(text) // 3 + 1
 
 
 def _plan(ref: str, policy: TenantPolicy) -> DreamPlan:

@@ -31,7 +31,7 @@ from reverie.distil.value import model
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, WORK_SPACE, Archives
 from reverie.dreams.compose import Composer
 from reverie.dreams.gates import Gates
-from reverie.dreams.part import NotSmaller, PartDistillation, ReadyPart
+from reverie.dreams.part import NotSmaller, PartDistillation, ReadyPart, tokens
 from reverie.dreams.replay import Rehearsal, Replays
 from reverie.dreams.report import (
     Made,
@@ -132,7 +132,7 @@ class DreamEngine:
                 limit = ready.done.limit or limit
             feasible = bool(made.text)
         hot = snapshot.hot_tokens or 0
-        taken = self._part.tokens(snapshot.entries) if made.text else 0
+        taken = tokens(snapshot) if made.text else 0
         return Estimate(
             ref=plan.ref,
             position=snapshot.position,
@@ -331,7 +331,7 @@ class DreamEngine:
         made = replace(Made.of(dream.id, snapshot.sources, text, work, done, gates), budget=ready.budget)
         output = self.prepare(actor, plan.ref, made.draft(checksum=checksum, run=plan.run), rules)
         probed = probe(work.sources, text, done.answer.fates)
-        cold = self._part.tokens(snapshot.entries) if checksum is not None else 0
+        cold = tokens(snapshot) if checksum is not None else 0
 
         def body(tx: WriteTx) -> DreamReport:
             if dream.check is not None:

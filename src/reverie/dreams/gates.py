@@ -14,13 +14,13 @@ from reverie.core.policy import TenantPolicy
 from reverie.distil.archive import work_key
 from reverie.distil.compaction import ELLIPSIS, cut, joined, size
 from reverie.distil.gates import GateReport, verify
-from reverie.distil.leaks import clean
+from reverie.distil.leaks import clean, clean_each
 from reverie.distil.must_keep import find
+from reverie.distil.phrases import phrases_of
 from reverie.distil.plan import SMALL, Share, Work
 from reverie.distil.request import DistilledText, Distiller, Extractive, Request
 from reverie.distil.source import CARRIED, Fates, Statement
 from reverie.distil.source import Source as Distillable
-from reverie.distil.statements import phrases
 from reverie.distil.value import CLASSES
 from reverie.dreams.archive import Archives
 from reverie.dreams.spend import SpendGuard
@@ -237,6 +237,11 @@ class Gates:
         """The same redactor as a fresh write, over the whole text; never skipped because the sources were clean."""
         return clean(text, self._parts.redactor, self._rules.known(actor.tenant, run, rules))
 
+    def clean_each(self, actor: Actor, texts: Sequence[str], run: str | None, rules: Rules) -> list[str | None]:
+        """`clean` of every text; None for one that never comes to rest."""
+        known = self._rules.known(actor.tenant, run, rules)
+        return clean_each(texts, self._parts.redactor, known)
+
     def cleaner(self, actor: Actor, plan: DreamPlan) -> Callable[[str], str]:
         """`clean` for the texts of a plan, under the rules of the moment each is cleaned."""
         return lambda text: self.clean(actor, text, plan.run, self._rules.current(actor.tenant))
@@ -275,9 +280,8 @@ def _replaced(sources: Sequence[Distillable], fates: Fates) -> frozenset[tuple[s
     """Statements that a later one in the text overtook, or that were rolled up, each with the id of its source."""
     return frozenset(
         (source.id, phrase.original)
-        for source in sources
-        if any(fate in _REPLACED for fate, _ in fates.get(source.id, ()))
-        for phrase, (fate, _) in zip(phrases(source), fates[source.id], strict=False)
+        for source, said in zip(sources, phrases_of(sources), strict=True)
+        for phrase, (fate, _) in zip(said, fates.get(source.id, ()), strict=False)
         if fate in _REPLACED
     )
 

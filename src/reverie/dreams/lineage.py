@@ -18,9 +18,9 @@ from reverie.core.event import NewEvent
 from reverie.core.query import Page, each
 from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.leaks import clean
-from reverie.distil.plan import DREAM_KIND, Share, to_source, to_sources, weigh
+from reverie.distil.phrases import phrases_of
+from reverie.distil.plan import DREAM_KIND, Share, to_sources, weigh
 from reverie.distil.request import Extractive, Request
-from reverie.distil.statements import phrases
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, Archives
 from reverie.dreams.gates import fingerprint
 from reverie.dreams.report import load_report, mark, save_report
@@ -390,7 +390,7 @@ def _lines_of(report: DreamReport, text: str) -> dict[str, str]:
 def _statements(entry: Entry, fates: Sequence[tuple[str, str]], lines: str) -> list[StatementDiff]:
     said = {word.casefold().strip(".") for word in _WORD.findall(lines)}
     out = []
-    for phrase, (fate, why) in zip(phrases(to_source(entry)), fates, strict=False):
+    for phrase, (fate, why) in zip(phrases_of(to_sources([entry]))[0], fates, strict=False):
         words = _WORD.findall(phrase.original) if fate == "shortened" else []
         cut = [word for word in words if word.casefold().strip(".") not in said]
         out.append(StatementDiff(phrase.original, fate, why, cut))

@@ -13,8 +13,9 @@ from itertools import pairwise
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Entry
+from reverie.core.pause import paced
 from reverie.core.policy import TenantPolicy
-from reverie.distil.plan import Share, Work, read, require
+from reverie.distil.plan import Share, Work, hot_texts, require
 from reverie.distil.request import Distiller, Extractive
 from reverie.dreams.gates import Distilled, Gates
 from reverie.dreams.snapshot import Snapshot, Snapshots
@@ -92,7 +93,7 @@ class PartDistillation:
             chosen, snapshot = done.distiller, snapshot.without(done.stay)
             if len(snapshot.sources) < plan.least_entries:
                 raise NotSmaller
-            work = self._snapshots.weigh(snapshot.sources)
+            work = self._snapshots.weigh(snapshot, work.sources)
         if plan.strict and snapshot.stayed and not snapshot.entries:
             raise NotSmaller
         if self._idle(plan, snapshot, done, share):
@@ -111,8 +112,9 @@ class PartDistillation:
             return frozenset()
         everything = frozenset(entry.id for entry in snapshot.entries)
         # a part that fits must be smaller than the bare words of its entries, or it would make lines of what may stay
-        words = [entry.content if snapshot.fitted else read(entry) for entry in snapshot.entries]
-        sizes = {entry.id: self._snapshots.count(text) for entry, text in zip(snapshot.entries, words, strict=True)}
+        words = [entry.content for entry in snapshot.entries] if snapshot.fitted else hot_texts(snapshot.entries)
+        counts = map(snapshot.count, paced(words))
+        sizes = {entry.id: tokens for entry, tokens in zip(snapshot.entries, counts, strict=True)}
         tokens, taken = done.gates.tokens, sum(sizes.values())
         grows = tokens >= taken
         fates = done.answer.fates
@@ -133,7 +135,7 @@ class PartDistillation:
         idle = set(everything.intersection(same))
         if not idle:  # without those that need no line, a text may be short enough
             for group, numbers in groups:
-                cost = sum(self._snapshots.count(lines[number].text) + 1 for number in numbers) + grows * _HEADING
+                cost = sum(snapshot.count(lines[number].text) + 1 for number in numbers) + grows * _HEADING
                 if (grows or len(group) == 1) and cost >= sum(sizes.get(source, 0) for source in group):
                     idle |= everything.intersection(group)
         idle |= _questions(snapshot.entries, idle)
@@ -150,11 +152,12 @@ class PartDistillation:
         share, rest = policy.hot_share(snapshot.hot_tokens), policy.hot_rest(snapshot.hot_tokens)
         if not snapshot.held_by or snapshot.hot_tokens is None:
             return Share(share, rest)
-        return Share(min(1000, share * self.tokens(snapshot.entries) // max(work.input_tokens, 1)), rest)
+        return Share(min(1000, share * tokens(snapshot) // max(work.input_tokens, 1)), rest)
 
-    def tokens(self, entries: Sequence[Entry]) -> int:
-        """Tokens of hot memory that these entries take."""
-        return sum([self._snapshots.count(read(entry)) for entry in entries])
+
+def tokens(snapshot: Snapshot) -> int:
+    """Tokens of hot memory that the entries of a snapshot take."""
+    return sum(map(snapshot.count, paced(hot_texts(snapshot.entries))))
 
 
 def _questions(entries: Sequence[Entry], stay: Set[str]) -> set[str]:

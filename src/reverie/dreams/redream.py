@@ -22,7 +22,7 @@ from reverie.distil.archive import archive_bytes, archive_document, index_entry
 from reverie.distil.gates import GateReport, verify
 from reverie.distil.leaks import clean
 from reverie.distil.must_keep import find
-from reverie.distil.plan import DREAM_KIND, Share, Work, read, to_sources, weigh
+from reverie.distil.plan import DREAM_KIND, Share, Work, hot_texts, to_sources, weigh
 from reverie.distil.request import DistilledText, Extractive, Request
 from reverie.distil.source import Statement
 from reverie.dreams.archive import ARCHIVE_SPACE
@@ -266,7 +266,7 @@ class Redream:
         are no longer in force. Where sources were destroyed, as many as the share of the old text that is left had."""
         if derived.lost or not derived.remaining:
             return before.taken_tokens * tokens // max(before.output_tokens, 1)
-        return sum([self._count(read(entry)) for entry in derived.remaining])
+        return sum(map(self._count, hot_texts(derived.remaining)))
 
     def apply(self, tx: WriteTx, actor: Actor, done: Redone) -> None:
         """Put what remains in place. The old entry is purged by the caller."""

@@ -15,12 +15,12 @@ from reverie.core.errors import NotFound
 from reverie.core.policy import TenantPolicy
 from reverie.core.subject import SUBJECT_TAG, named_subjects, subject_hash
 from reverie.distil.gates import GateReport
+from reverie.distil.phrases import phrases_of
 from reverie.distil.plan import DREAM_KIND, Work
 from reverie.distil.request import DistilledText
 from reverie.distil.sentences import split
 from reverie.distil.source import CARRIED, Collapsed, Fate, Fates
 from reverie.distil.source import Source as Distillable
-from reverie.distil.statements import phrases
 from reverie.dreams.archive import DREAM_SPACE
 from reverie.dreams.gates import FATES, Distilled
 from reverie.memory.policy import Rules
@@ -170,11 +170,12 @@ def output_draft(
 
 def about(entries: Sequence[Entry], key: bytes) -> dict[str, list[str]]:
     """The keyed hashes of whom each entry is about."""
-    found = {
-        entry.id: [subject_hash(key, subject) for subject in named_subjects(entry.subject, entry.tags)]
-        for entry in entries
+    subjects = [named_subjects(entry.subject, entry.tags) for entry in entries]
+    return {
+        entry.id: [subject_hash(key, subject) for subject in named]
+        for entry, named in zip(entries, subjects, strict=True)
+        if named
     }
-    return {entry_id: hashes for entry_id, hashes in found.items() if hashes}
 
 
 def trace(text: str, answer: DistilledText) -> list[StatementTrace]:
@@ -196,8 +197,8 @@ _MOST_LEAVING = 500
 def leaving(sources: Sequence[Distillable], fates: Fates) -> list[Leaving]:
     """The statements that have no line in the text, each with the reason."""
     found = []
-    for source in sources:
-        for phrase, (fate, kind) in zip(phrases(source), fates.get(source.id, ()), strict=False):
+    for source, said in zip(sources, phrases_of(sources), strict=True):
+        for phrase, (fate, kind) in zip(said, fates.get(source.id, ()), strict=False):
             if fate not in CARRIED:
                 reason = (
                     "chatter" if fate == "chatter" else f"{kind}, of the least value among what is above the target"
@@ -227,7 +228,7 @@ def source_traces(
             fate.setdefault(source_id, FATES[statement.how])
             quoted[source_id] += statement.how == "quoted"
     for entry in entries:
-        if fate.get(entry.id) == "kept" and quoted[entry.id] < len(split(entry.content)):
+        if fate.get(entry.id) == "kept" and not fates.get(entry.id) and quoted[entry.id] < len(split(entry.content)):
             fate[entry.id] = "shortened"
     for group in collapsed:
         for merged in group.merged:

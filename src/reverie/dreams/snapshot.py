@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import msgspec
 
@@ -11,17 +12,26 @@ from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, GivenText
 from reverie.core.entry import READABLE, Entry, EntryState, Scope, Source
 from reverie.core.errors import Invalid, ReverieError
+from reverie.core.pause import paced
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter, each
 from reverie.distil.compaction import ELLIPSIS
-from reverie.distil.plan import DREAM_KIND, Count, Work, admit, lines, oldest_that_fit, read, to_sources, weigh
+from reverie.distil.plan import DREAM_KIND, Count, Work, admit, hot_texts, lines, oldest_that_fit, to_sources, weigh
 from reverie.distil.request import Extractive
+from reverie.distil.source import Source as Distillable
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
 DISTILLED_FROM = "distilled-from"
+
+
+def no_tokenizer(_: str) -> int:
+    """The count of a host without a tokenizer."""
+    raise ReverieError("This host has no tokenizer, so it cannot count a budget.", code="no_tokenizer")
+
+
 _PAGE = 1000
 _DENSE = 20
 """Characters per token of the budget above which no memory fits whole, whatever is said twice in it."""
@@ -56,6 +66,8 @@ class Snapshot:
     """For the originals of an earlier dream: the entry of that dream."""
     given: int = 0
     """Number of sources that are not stored entries; these come first."""
+    count: Count = no_tokenizer
+    """Tokens of a text; each text of this snapshot is counted once."""
 
     @property
     def stored(self) -> Sequence[Entry]:
@@ -91,7 +103,7 @@ class Snapshots:
         self._parts = parts
         self._rules = rules
         self._extractive = extractive
-        self.count: Count = parts.tokens.count if parts.tokens is not None else _no_tokenizer
+        self.count: Count = parts.tokens.count if parts.tokens is not None else no_tokenizer
         """Tokens of the host's tokenizer."""
 
     def weighed(self, actor: Actor, plan: DreamPlan, budget: int, policy: TenantPolicy) -> tuple[Snapshot, Work]:
@@ -104,7 +116,8 @@ class Snapshots:
         if first is not None:
             return first
         empty = self.take(actor, plan, policy, expand=False)
-        return replace(empty, entries=(), sources=()), self.weigh(())
+        empty = replace(empty, entries=(), sources=())
+        return empty, self.weigh(empty)
 
     def parts(
         self, actor: Actor, plan: DreamPlan, budget: int, policy: TenantPolicy
@@ -120,7 +133,7 @@ class Snapshots:
         if open_ended and sum(len(entry.content) for entry in snapshot.sources) > budget * _DENSE:
             yield from self._fitted(actor, plan, budget, policy)
             return
-        work = self.weigh(snapshot.sources)
+        work = self.weigh(snapshot)
         if open_ended and work.input_tokens * (1000 + _reach(policy, snapshot)) // 1000 > budget:
             yield from self._fitted(actor, plan, budget, policy)
             return
@@ -128,7 +141,7 @@ class Snapshots:
             work = self.speaking(work)
         elif work.minimum_required > budget and len(snapshot.sources) != len(snapshot.entries):
             again = self.take(actor, plan, policy, expand=False)
-            lighter = self.weigh(again.sources)
+            lighter = self.weigh(again, work.sources)
             if lighter.minimum_required < work.minimum_required:
                 snapshot, work = again, lighter
         yield snapshot, work
@@ -147,12 +160,14 @@ class Snapshots:
             for entry, redacted in zip(entries, found, strict=True)
         ]
 
-    def weigh(self, entries: Sequence[Entry]) -> Work:
-        """Entries made ready to be distilled."""
-        return weigh(to_sources(entries), self._extractive.engine, self.count)
+    def weigh(self, snapshot: Snapshot, earlier: Sequence[Distillable] = ()) -> Work:
+        """The sources made ready to be distilled. `earlier`: those of other parts of the same memory."""
+        return weigh(to_sources(snapshot.sources, earlier), self._extractive.engine, snapshot.count)
 
     def take(self, actor: Actor, plan: DreamPlan, policy: TenantPolicy, *, expand: bool) -> Snapshot:
         """Take a snapshot of the plan's entries; `expand` replaces earlier dreams by their originals."""
+
+        count = cache(self.count)
 
         def body(tx: ReadTx) -> Snapshot:
             head = tx.head()
@@ -171,8 +186,8 @@ class Snapshots:
                 trusted = trusted[: plan.most_entries]
             sources, held_by = _originals(tx, trusted) if expand else (trusted, {})
             counted = plan.strict and self._parts.tokens is not None
-            hot = sum([self.count(read(entry)) for entry in found]) if counted else None
-            return Snapshot(head.seq, trusted, sources, left_out, hot_tokens=hot, held_by=held_by)
+            hot = sum(map(count, paced(hot_texts(found)))) if counted else None
+            return Snapshot(head.seq, trusted, sources, left_out, hot_tokens=hot, held_by=held_by, count=count)
 
         snapshot = self._parts.store.read(Scope(actor.tenant, plan.ref), body)
         sources = self._cleaned(actor, plan, snapshot.sources)
@@ -195,18 +210,20 @@ class Snapshots:
         distillable = to_sources(pool)
         start = 0
         while len(pool) - start >= plan.least_entries:
-            part, oversize = oldest_that_fit(distillable[start:], budget, share, self.count)
+            part, oversize = oldest_that_fit(distillable[start:], budget, share, snapshot.count)
             chosen = {source.id for source in part}
             entries = [entry for entry in pool[start:] if entry.id in chosen]
             if len(entries) < plan.least_entries:
                 break
-            work = self.weigh(entries)
+            taken = replace(snapshot, entries=entries, sources=entries)
+            work = self.weigh(taken, part)
             while work.minimum_required > budget and len(entries) > plan.least_entries:
                 entries = entries[: max(plan.least_entries, len(entries) * 2 // 3)]
-                work = self.weigh(entries)
+                taken = replace(snapshot, entries=entries, sources=entries)
+                work = self.weigh(taken, work.sources)
             left_out = {**snapshot.left_out, **({"oversize": oversize} if oversize else {})}
             later = len(pool) - start - len(entries) - oversize
-            yield replace(snapshot, entries=entries, sources=entries, left_out=left_out, later=later), work
+            yield replace(taken, left_out=left_out, later=later), work
             start = pool.index(entries[-1], start) + 1
         if plan.least_entries <= len(snapshot.entries) and policy.is_crowded(snapshot.hot_tokens):
             yield from self._dreams(actor, plan, snapshot, budget)
@@ -228,7 +245,7 @@ class Snapshots:
                     return _originals(tx, [dream])
 
                 found, held_by = self._parts.store.read(Scope(actor.tenant, plan.ref), body)
-                size = sum(map(self.count, lines(to_sources(found))))
+                size = sum(map(snapshot.count, lines(to_sources(found))))
                 if entries and used + size > most:
                     break
                 entries.append(dream)
@@ -237,16 +254,13 @@ class Snapshots:
                 used += size
             dreams = dreams[len(entries) :]
             cleaned = sorted(self._cleaned(actor, plan, sources), key=lambda entry: (entry.created_at, entry.id))
-            yield replace(snapshot, entries=entries, sources=cleaned, held_by=holders, later=0), self.weigh(cleaned)
+            taken = replace(snapshot, entries=entries, sources=cleaned, held_by=holders, later=0)
+            yield taken, self.weigh(taken)
 
 
 def _reach(policy: TenantPolicy, snapshot: Snapshot) -> int:
     """Per mille of its input that a text may have."""
     return max(policy.hot_share(snapshot.hot_tokens), policy.hot_rest(snapshot.hot_tokens))
-
-
-def _no_tokenizer(_: str) -> int:
-    raise ReverieError("This host has no tokenizer, so it cannot count a budget.", code="no_tokenizer")
 
 
 def unchanged(tx: WriteTx, entries: Sequence[Entry]) -> None:

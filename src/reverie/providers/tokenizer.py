@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any, Final
 
-from reverie.core.pause import pause
-
 ENCODINGS: Final = ("o200k_base", "cl100k_base")
 
 _tokenizers: dict[str, Any] = {}
@@ -33,7 +31,6 @@ class TokenCounter:
 
     def count(self, text: str) -> int:
         """The number of tokens in `text`."""
-        pause()
         return len(self.encode(text))
 
     def encode(self, text: str) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,36 +12,17 @@ from reverie.core.errors import Conflict, NotFound
 
 
 class Change(msgspec.Struct, frozen=True):
-    """An entry before and after, and what follows for the rest of the store."""
+    """An entry after a change, and what follows for the rest of the store."""
 
-    before: Entry
     after: Entry
-
-    @property
-    def moved(self) -> bool:
-        """Whether it went to another place: its state, or in or out of the archive."""
-        return (self.after.state, self.after.archived) != (self.before.state, self.before.archived)
-
-    @property
-    def leaves(self) -> bool:
-        """Whether it leaves readable memory."""
-        return self.before.gone_seq is None and self.after.gone_seq is not None
-
-    @property
-    def returns(self) -> bool:
-        """Whether it is readable again."""
-        return self.before.gone_seq is not None and self.after.gone_seq is None
-
-    @property
-    def absences(self) -> list[int]:
-        """Since which positions it was not there for others, up to now: reads as of then must not begin to show it."""
-        since = []
-        if self.before.state is EntryState.DRAFT and self.after.state is not EntryState.DRAFT:
-            since.append(self.before.born_seq)  # only its author could read it until now
-        if self.returns:
-            assert self.before.gone_seq is not None
-            since.append(self.before.gone_seq)
-        return since
+    moved: bool
+    """It went to another place: its state, or in or out of the archive."""
+    leaves: bool
+    """It leaves readable memory."""
+    returns: bool
+    """It is readable again."""
+    absences: Sequence[int]
+    """Since which positions it was not there for others, up to now: reads as of then must not begin to show it."""
 
 
 def change(
@@ -75,4 +56,16 @@ def change(
     )
     readable = not after.archived and (after.state in READABLE or after.state is EntryState.DRAFT)
     gone = None if readable else seq if before.gone_seq is None else before.gone_seq
-    return Change(before, msgspec.structs.replace(after, gone_seq=gone))
+    absences = []
+    if before.state is EntryState.DRAFT and after.state is not EntryState.DRAFT:
+        absences.append(before.born_seq)  # only its author could read it until now
+    since = before.gone_seq if gone is None else None
+    if since is not None:
+        absences.append(since)
+    return Change(
+        msgspec.structs.replace(after, gone_seq=gone),
+        moved=(after.state, after.archived) != (before.state, before.archived),
+        leaves=before.gone_seq is None and gone is not None,
+        returns=since is not None,
+        absences=absences,
+    )

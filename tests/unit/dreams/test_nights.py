@@ -12,7 +12,7 @@ from reverie.core.dream import DreamPlan, GateFailed
 from reverie.core.entry import Draft, Entry
 from reverie.distil.gates import verify
 from reverie.distil.must_keep import find
-from reverie.distil.plan import to_source
+from reverie.distil.plan import to_sources
 from reverie.host import Host
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.conformance import HandClock
@@ -65,7 +65,7 @@ def run(host: Host, ada: Actor) -> int:
 
 def missing(host: Host, ada: Actor, originals: Sequence[Entry]) -> list[str]:
     """Must-keep statements of all that was ever written that hot memory does not have."""
-    sources = [to_source(entry) for entry in originals]
+    sources = to_sources(originals)
     text = "\n".join(entry.content for entry in hot(host, ada))
     report = verify(sources, text, must_keep=find(sources), budget=10**9, input_tokens=10**9, count=count)
     return [kept.item.text for kept in report.must_keep if kept.state == "missing"]
@@ -89,7 +89,7 @@ def test_thirty_nights(make_host: Callable[..., Host], ada: Actor, clock: HandCl
             assert [(entry.id, entry.version) for entry in hot(host, ada)] == before
     assert dreams >= NIGHTS // 3
     all_tokens = sum(count(entry.content) for entry in originals)
-    must_keep = sum(count(item.text) for item in find([to_source(entry) for entry in originals]))
+    must_keep = sum(count(item.text) for item in find(to_sources(originals)))
     left = sum(count(entry.content) for entry in hot(host, ada))
     assert left <= max(TARGET, must_keep) * 5 // 4
     assert left < all_tokens * 3 // 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,30 +87,34 @@ def select(tx: ReadTx, view: View, ask: CompactRequest, *, epoch: int) -> list[E
     """The units that match, oldest first. `epoch` is the Field's clock before this message, plus one."""
     if ask.types == frozenset() or ask.status == frozenset():
         return []  # an empty list matches nothing: a program that found none must not wipe the Field
-    found = [entry for entry in _units(tx, ask) if matches(entry, view, ask, epoch=epoch)]
+    found = matching(list(_units(tx, ask)), view, ask, epoch=epoch)
     return sorted(found, key=lambda entry: (entry.epoch, entry.id))
 
 
-def matches(entry: Entry, view: View, ask: CompactRequest, *, epoch: int) -> bool:
-    """Whether a COMPACT takes this unit."""
-    status = status_of(entry)
+def matching(entries: Sequence[Entry], view: View, ask: CompactRequest, *, epoch: int) -> list[Entry]:
+    """The units that a COMPACT takes."""
+    # who has the authority in one session, as its creator, has it there only
+    sessions = {entry.source.session for entry in entries}
+    commanded = {session for session in sessions if view.commands(session, AUTHORITY[ask.strategy])}
+    wanted = [e for e in entries if e.source.session in commanded and _is_wanted(e, ask, epoch)]
+    return [entry for entry in wanted if _is_visible(entry, view, ask)]
+
+
+def _is_wanted(entry: Entry, ask: CompactRequest, epoch: int) -> bool:
     if entry.held or entry.pinned or (entry.archived and ask.strategy != "purge"):
         return False
-    if not view.commands(entry.source.session, AUTHORITY[ask.strategy]):
-        return False  # who has the authority in one session, as its creator, has it there only
     if ask.session_id is not None and entry.source.session != ask.session_id:
         return False
     if ask.types is not None and type_of(entry) not in ask.types:
         return False
     if ask.max_age is not None and epoch - entry.epoch <= ask.max_age:
         return False
-    if ask.status is not None:
-        if status not in ask.status:
-            return False
-    elif status == "contested":
+    if entry.state is EntryState.CONTESTED if ask.status is None else status_of(entry) not in ask.status:
         return False
-    if ask.strategy == "summarize" and is_compaction(entry) and "synthesis" not in (ask.types or ()):
-        return False
+    return ask.strategy != "summarize" or not is_compaction(entry) or "synthesis" in (ask.types or ())
+
+
+def _is_visible(entry: Entry, view: View, ask: CompactRequest) -> bool:
     if entry.state is EntryState.DRAFT and not view.wrote(entry):
         named = ask.status is not None and "draft" in ask.status
         return named and view.enters(entry.source.session) and view.allows(kinds_of(entry), entry.source.session)

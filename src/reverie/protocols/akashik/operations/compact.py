@@ -21,6 +21,7 @@ from reverie.core.clock import to_iso
 from reverie.core.dream import After, DreamPlan
 from reverie.core.entry import Entry, EntryState, Link, Scope
 from reverie.core.errors import QuotaExceeded
+from reverie.core.pause import paced
 from reverie.core.retry import Moved
 from reverie.distil.group import Member, group
 from reverie.dreams.report import Made, report_of
@@ -30,8 +31,8 @@ from reverie.memory.insertion import PreparedEntry, entry_hash
 from reverie.protocols.akashik import conflicts
 from reverie.protocols.akashik.call import FIELD_AGENT, FieldServices, Operation, OperationCall, Ready, view_of
 from reverie.protocols.akashik.operations.record import MAX_TAGS
-from reverie.protocols.akashik.selection import AUTHORITY, CompactRequest, matches, read_ask, select
-from reverie.protocols.akashik.units import TYPES, draft, find_unit, score_of, task_of, type_of
+from reverie.protocols.akashik.selection import AUTHORITY, CompactRequest, matching, read_ask, select
+from reverie.protocols.akashik.units import ANY_UNIT, TYPES, draft, score_of, task_of, type_of
 from reverie.protocols.akashik.visibility import kinds_of
 from reverie.store.contract import ReadTx
 from reverie.store.leases import holder
@@ -111,17 +112,11 @@ def _texts(ready: Ready, entries: Sequence[Entry], borders: Sequence[Any], *, mo
 def _members(services: FieldServices, entries: Sequence[Entry], borders: Sequence[Any]) -> list[Member]:
     count, embedder = services.dreams.composer.count, services.parts.embedder
     vectors = embedder.embed([searchable_text(entry) for entry in entries]) if embedder and entries else None
+    tasks = [task_of(entry) for entry in entries]
+    sizes = [count(entry.content) + 12 for entry in paced(entries)]
     return [
-        Member(
-            entry.id,
-            entry.epoch,
-            border,
-            task_of(entry),
-            entry.kind,
-            count(entry.content) + 12,
-            vectors[at] if vectors else None,
-        )
-        for at, (entry, border) in enumerate(zip(entries, borders, strict=True))
+        Member(entry.id, entry.epoch, border, task, entry.kind, size, vectors[at] if vectors else None)
+        for at, (entry, border, task, size) in enumerate(zip(entries, borders, tasks, sizes, strict=True))
     ]
 
 
@@ -279,12 +274,10 @@ def _summarize(call: OperationCall, ask: CompactRequest) -> dict[str, Any]:
     originals = [entry for item in work.groups for entry in item.made.sources]
     if ask.dry_run:
         return _answer(len(originals), len(work.groups), None)
-    for entry in originals:
-        current = find_unit(call.tx, entry.id)
-        if current is None or current.version != entry.version:
-            raise Moved
-        if not matches(current, call.view, ask, epoch=call.clock + 1):
-            raise Moved
+    current = call.tx.at([entry.position for entry in originals], ANY_UNIT) if originals else {}
+    same = [unit for entry in originals if (unit := current.get(entry.position)) and unit.version == entry.version]
+    if len(matching(same, call.view, ask, epoch=call.clock + 1)) < len(originals):
+        raise Moved
     if work.groups:
         outputs = [item.output.entry for item in work.groups if item.output is not None]
         _check_room(call, call.tx, len(outputs), sum(output.byte_size for output in outputs))
@@ -323,8 +316,7 @@ def _write(call: OperationCall, item: Synthesis, position: int) -> None:
     seq = call.append(
         "memory.compacted", entry_id=output.id, task_id=task_of(output), data=data, session=session, actor=FIELD_AGENT
     )
-    for entry in entries:
-        call.tx.link(Link(output.id, entry.id, "elaborates"))
+    call.tx.link(*(Link(output.id, entry.id, "elaborates") for entry in entries))
     plan = DreamPlan(ref, after=After.ARCHIVE, operation="COMPACT")
     report = report_of(call.tx, plan, item.made, output, retired=entries, position=position, seq=seq)
     call.services.dreams.keep(call.tx, report, {output.id: ids})

@@ -1,0 +1,52 @@
+"""Phrases of sources, with their dates anchored, and the verdicts on them. Each source is read once in a dream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+from reverie.core.pause import paced
+from reverie.distil.dates import UNKNOWN_DAY, anchor, day_of
+from reverie.distil.sentences import Form, split
+from reverie.distil.source import Phrase, Source
+from reverie.distil.tokens import tokenize
+from reverie.distil.value import Value, model
+
+_PHOTO = re.compile(r"^([a-z ]+: )(?:an? )?(?:close[- ]up )?(?:photo|photograph|photography|picture|image)s? of ")
+
+
+def phrases_of(sources: Sequence[Source]) -> list[Sequence[Phrase]]:
+    """The phrases of every source; none for blank content."""
+    fresh = [source for source in sources if source.memo.phrases is None]
+    if fresh:
+        days = [day_of(source.created_at) for source in fresh]
+        pieces = [split(source.content) for source in paced(fresh)]
+        dated = [
+            (piece, UNKNOWN_DAY if piece.form is Form.CODE else day)
+            for day, own in zip(days, pieces, strict=True)
+            for piece in own
+        ]
+        texts = [anchor(piece.text, day) for piece, day in paced(dated)]
+        texts = [
+            _PHOTO.sub(r"\1", text) if piece.form is Form.ASIDE else text
+            for text, (piece, _) in zip(texts, dated, strict=True)
+        ]
+        tokens = [tokenize(text) for text in paced(texts)]
+        found = zip(dated, texts, tokens, strict=True)
+        for source, own in zip(fresh, pieces, strict=True):
+            source.memo.phrases = [
+                Phrase(piece.text, piece.form, text, words) for (piece, _), text, words in islice(found, len(own))
+            ]
+    return [source.memo.phrases or () for source in sources]
+
+
+def values_of(sources: Sequence[Source]) -> list[Sequence[Value]]:
+    """The verdicts on the phrases of every source, asked for together."""
+    fresh = [source for source in sources if source.memo.values is None]
+    if fresh:
+        said = phrases_of(fresh)
+        values = iter(model().judge([phrase.original for own in said for phrase in own]))
+        for source, own in zip(fresh, said, strict=True):
+            source.memo.values = list(islice(values, len(own)))
+    return [source.memo.values or () for source in sources]
