@@ -17,7 +17,7 @@ from reverie.core.entry import Draft, Entry, EntryState, Scope, Source
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.event import keyed_hash
 from reverie.core.ports import ForgetLine
-from reverie.distil.plan import read
+from reverie.distil.plan import hot_texts
 from reverie.host import Host
 from reverie.memory.read import ANYTHING
 from reverie.providers.tokenizer import TokenCounter
@@ -547,5 +547,5 @@ def test_a_dream_of_dreams_made_again_saves_what_both_saved_of_the_remaining_ent
     assert host.forget.forget(ada, "ana").redone == 1
     (report,) = [one for one in host.lineage.reports(ada) if one.state == "done"]
     entries = [entry for entry in stored(host, ada) if entry.state is EntryState.DREAMT]
-    assert report.taken_tokens == sum(TokenCounter().count(read(entry)) for entry in entries)
+    assert report.taken_tokens == sum(map(TokenCounter().count, hot_texts(entries)))
     assert before * 0.8 < saved() <= before
