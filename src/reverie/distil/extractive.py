@@ -39,7 +39,6 @@ from reverie.distil.statements import (
 from reverie.distil.value import model
 
 Count = Callable[[str], int]
-CountMany = Callable[[Sequence[str]], Sequence[int]]
 
 
 class OutputTooSmallError(ValueError):
@@ -98,12 +97,13 @@ class ExtractiveDistiller:
         repeated = _repeated(ordered, said)
         items: list[Candidate] = []
         collapsed = []
-        for i, source, own, reasons in paced(zip(kept_sources, left, values, reasons_of(left), strict=True)):
+        judged = map(zip, phrases_of(left), values, reasons_of(left))
+        for i, source, verdicts in paced(zip(kept_sources, left, judged, strict=True)):
             ids = (source.id, *(ordered[j].id for j in reversed(copies[i]) if j != i))
             if len(ids) > 1:
                 collapsed.append(Collapsed(kept=ids[0], merged=ids[1:]))
             since = ordered[copies[i][0]].created_at
-            fresh = candidates(i, source, said[i], own, reasons, names=names, ids=ids, since=since, repeated=repeated)
+            fresh = candidates(i, source, verdicts, names=names, ids=ids, since=since, repeated=repeated)
             if i and fresh:
                 fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
             items.extend(fresh)
@@ -134,7 +134,6 @@ class ExtractiveDistiller:
         *,
         output_tokens: int,
         count: Count,
-        count_many: CountMany | None = None,
         avoid: Set[str] = frozenset(),
         whole: bool = True,
     ) -> Distillate:
@@ -149,7 +148,7 @@ class ExtractiveDistiller:
             avoided = [i for i in prepared.candidates if not avoid.isdisjoint((shown(i), shown(_unshortened(i))))]
             prepared = _without(prepared, avoided)
         items = prepared.candidates
-        sizes = _sizes(items, count, count_many)
+        sizes = _sizes(items, count)
         needs = _needs(items)
         least, text, tokens = _floor(prepared, sizes, count)
         if tokens > output_tokens:
@@ -202,29 +201,19 @@ class ExtractiveDistiller:
             fates=_fates(prepared, {item.place: item.how for item in kept}),
         )
 
-    def minimum(
-        self,
-        given: PreparedSources | Iterable[Source],
-        *,
-        count: Count,
-        count_many: CountMany | None = None,
-        declared: bool = False,
-    ) -> int:
+    def minimum(self, given: PreparedSources | Iterable[Source], *, count: Count) -> int:
         """The fewest output tokens that hold every must-keep statement, exactly.
 
         Where there is none, the one statement that is most informative for its tokens; 0 when there is nothing to say.
-        `declared`: only what its author declared binding, the least with which `distil` succeeds.
         """
         prepared = given if isinstance(given, PreparedSources) else self.prepare(given)
-        sizes = _sizes(prepared.candidates, count, count_many)
-        if declared:
-            return _floor(prepared, sizes, count)[2]
+        sizes = _sizes(prepared.candidates, count)
         return _drawn(prepared, _wanted(prepared, sizes, declared=False), count)[1]
 
     def needs(self, prepared: PreparedSources, *, count: Count) -> tuple[int, int]:
         """The minimum, and how many tokens more a text with all other statements has, routine reports left out."""
         items = prepared.candidates
-        sizes = _sizes(items, count, None)
+        sizes = _sizes(items, count)
         wanted = _wanted(prepared, sizes, declared=False)
         least = _drawn(prepared, wanted, count)[1]
         telling = {*wanted, *(i for i, item in enumerate(items) if item.kind != ROUTINE)}
@@ -287,10 +276,10 @@ def _without(prepared: PreparedSources, avoided: Sequence[Candidate]) -> Prepare
     )
 
 
-def _sizes(items: Sequence[Candidate], count: Count, count_many: CountMany | None) -> list[int]:
+def _sizes(items: Sequence[Candidate], count: Count) -> list[int]:
     """Return the cost of each statement: its tokens, and one for the separator."""
-    texts = [shown(c) for c in paced(items)]
-    return [n + 1 for n in (count_many(texts) if count_many else map(count, texts))]
+    texts = [shown(item) for item in items]
+    return [tokens + 1 for tokens in map(count, paced(texts))]
 
 
 def _needs(items: Sequence[Candidate]) -> list[int | None]:
@@ -379,7 +368,6 @@ def _weighed(items: Sequence[Candidate], total: int) -> tuple[list[tuple[int, ..
 __all__ = [
     "Collapsed",
     "Count",
-    "CountMany",
     "Distillate",
     "ExtractiveDistiller",
     "OutputTooSmallError",

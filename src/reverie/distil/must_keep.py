@@ -123,7 +123,7 @@ def matters(sentence: str, value: Value) -> bool:
 
 
 def reasons_of(sources: Sequence[Source]) -> list[Sequence[Reason]]:
-    """Why each phrase of every source must be kept, if it must."""
+    """The reasons to keep each phrase of every source."""
     fresh = [source for source in sources if source.memo.reasons is None]
     for source, said, values in paced(zip(fresh, phrases_of(fresh), values_of(fresh), strict=True)):
         source.memo.reasons = [

@@ -42,7 +42,7 @@ class Reason(NamedTuple):
 
 @dataclass(slots=True)
 class Memo:
-    """What a dream found out about a source, once."""
+    """Findings of a dream about one source, so that it is read and judged once."""
 
     phrases: Sequence[Phrase] | None = None
     values: Sequence[Value] | None = None

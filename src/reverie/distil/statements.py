@@ -92,9 +92,7 @@ class Candidate(NamedTuple):
 def candidates(
     position: int,
     source: Source,
-    said: Sequence[Phrase],
-    values: Sequence[Value],
-    reasons: Sequence[Reason],
+    said: Iterable[tuple[Phrase, Value, Reason]],
     *,
     names: frozenset[str],
     ids: tuple[str, ...],
@@ -106,7 +104,7 @@ def candidates(
     day, oldest = day_of(source.created_at), day_of(since)
     out: list[Candidate] = []
     asked: Sequence[Token] = ()  # a question that is left out, if it came just before
-    for number, ((original, form, text, tokens), value, reason) in enumerate(zip(said, values, reasons, strict=True)):
+    for number, ((original, form, text, tokens), value, reason) in enumerate(said):
         required = reason.declared is not None
         words = {t.lower for t in tokens}
         weighty = form is not Form.ASIDE and reason.weighty
