@@ -33,6 +33,11 @@ def settings(server: PostgresServer) -> Iterator[Settings]:
     assert host.audit.verify(host.system_actor("harbour")).ok
     host.close()
     server.execute(
+        "INSERT INTO reverie.link (tenant, ref, from_id, type, to_id, note, n) "
+        "SELECT n, 'notes', 'one', 'elaborates', 'linkneedle', NULL, 1 FROM reverie.tenant",
+        database=name_of(url),
+    )
+    server.execute(
         "INSERT INTO reverie.document (tenant, space, key, version, body, meta, updated_at, seq) "
         "SELECT n, 'test', 'page', 1, 'documentneedle'::bytea, '{}', 1, 1 FROM reverie.tenant",
         database=name_of(url),
@@ -60,10 +65,11 @@ def damaged(server: PostgresServer, url: str, table: str, needle: bytes) -> str:
     return url.replace(name_of(url), copy)
 
 
-@pytest.mark.parametrize("table", ["entry", "recall", "document", "about"])
+@pytest.mark.parametrize("table", ["entry", "recall", "document", "about", "tag", "link"])
 def test_a_changed_byte_is_noticed(server: PostgresServer, settings: Settings, table: str) -> None:
     url = str(settings.postgres)
-    needle = {"entry": b"teapotneedle", "document": b"documentneedle"}.get(table, b"")
+    needles = {"entry": b"teapotneedle", "tag": b"teapotneedle", "document": b"documentneedle", "link": b"linkneedle"}
+    needle = needles.get(table, b"")
     if table == "recall":
         [(words,)] = server.execute("SELECT words FROM reverie.recall", database=name_of(url))
         needle = bytes(words)
@@ -78,9 +84,10 @@ def test_a_changed_byte_is_noticed(server: PostgresServer, settings: Settings, t
         said = {
             "entry": "a stored entry is not as written",
             "about": "1 entries are not found by their subject",
+            "tag": "1 entries are not found by their tags",
         }
         assert verdict.reason in {f"1 rows of {table} are not as they were stored", said.get(table)}
-        with pytest.raises(StoreCorrupt, match="subject" if table == "about" else table):
+        with pytest.raises(StoreCorrupt, match={"about": "subject", "tag": "tags"}.get(table, table)):
             host.parts.store.check()
         host.close()
     finally:

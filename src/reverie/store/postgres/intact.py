@@ -1,4 +1,4 @@
-"""Rows against the sums that the server stored with them, and labels against the entries they were made from."""
+"""Rows against the sums that the server stored with them, labels and tags against the entries they were made from."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ def damage(connection: Connection, tenant: int) -> str | None:
             return f"{found[0]} rows of {table} are not as they were stored"
     for way in ("enable_indexonlyscan", "enable_seqscan"):  # the table, then its index, by which a forget looks
         connection.execute("SELECT set_config(%s, 'off', true)", (way,))
-        lost = _unlabelled(connection, tenant)
+        lost, untagged = _unlabelled(connection, tenant), _untagged(connection, tenant)
         connection.execute("SELECT set_config(%s, 'on', true)", (way,))
         if lost:
             return f"{lost} entries are not found by their subject"
+        if untagged:
+            return f"{untagged} entries are not found by their tags"
     return None
 
 
@@ -44,3 +46,10 @@ def _unlabelled(connection: Connection, tenant: int) -> int:
             stored = {bytes(key) for key in keys or ()}
             lost += b"" not in stored and not stored.issuperset(wanted)  # empty: an older release, found in any case
     return lost
+
+
+def _untagged(connection: Connection, tenant: int) -> int:
+    """Number of entries that are not listed under exactly the tags that they have."""
+    with connection.cursor(name="tags") as cursor:
+        rows = cursor.execute(SQL["tagged"], {"tenant": tenant})
+        return sum(set(listed or ()) != set(orjson.loads(tags or "[]")) for tags, listed in rows)

@@ -649,6 +649,13 @@ FROM reverie.entry AS e LEFT JOIN reverie.about AS a ON a.tenant = e.tenant AND 
 WHERE e.tenant = %(tenant)s AND (e.subject IS NOT NULL OR e.tags LIKE '%%subject:%%')
 GROUP BY e.n, e.subject, e.tags
 
+-- name: tagged
+-- Tags of every entry, and those it is listed under: of an entry, of rows that belong to none.
+SELECT e.tags, array_agg(t.tag) FILTER (WHERE t.tag IS NOT NULL)
+FROM (SELECT n, ref, tags FROM reverie.entry WHERE tenant = %(tenant)s) AS e
+FULL JOIN (SELECT n, ref, tag FROM reverie.tag WHERE tenant = %(tenant)s) AS t ON t.n = e.n AND t.ref = e.ref
+WHERE t.tag IS NOT NULL OR e.tags <> '[]' GROUP BY e.n, e.tags
+
 -- name: database_bytes
 -- Total size of Reverie: tables, indexes and long values.
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class

@@ -145,6 +145,12 @@ CREATE TABLE reverie.link (
   long_to text,
   note text,
   n bigint NOT NULL,
+  intact bigint GENERATED ALWAYS AS (
+    hashtextextended((
+      ref || chr(31) || from_id || chr(31) || type || chr(31) || to_id || chr(31) ||
+      coalesce(long_from, '') || chr(31) || coalesce(long_to, '') || chr(31) || coalesce(note, '') || chr(31) || n::text
+    ) COLLATE "C", 0)
+  ) STORED,
   PRIMARY KEY (tenant, ref, from_id, type, to_id)
 );
 CREATE INDEX link_to ON reverie.link (tenant, ref, to_id);
