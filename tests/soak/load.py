@@ -70,7 +70,8 @@ class Load:
     requests: int = 0
     kept: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     """Word: (memory, id, subject) of what is stored and not forgotten."""
-    forgotten: set[str] = field(default_factory=set)
+    forgotten: frozenset[str] = frozenset()
+    """Words that a certificate says are gone."""
     took: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     """Kind: (when, seconds)."""
     samples: list[Sample] = field(default_factory=list)
@@ -108,6 +109,7 @@ class Caller:
             move()
 
     def _send(self, kind: str, method: str, path: str, *allowed: int, **options: Any) -> Any:
+        gone = self.load.forgotten
         began = time.monotonic()
         answer = self.client.send(method, path, **options)
         ended = time.monotonic()
@@ -116,6 +118,7 @@ class Caller:
             self.load.statuses[answer.status_code] += 1
             self.load.took.setdefault(kind, []).append((ended, ended - began))
         assert answer.status_code in allowed, (kind, answer.status_code, answer.text[:300])
+        assert gone.isdisjoint(TOKEN.findall(answer.text)), (kind, "what a certificate says is gone")
         return answer
 
     def _words(self, subject: int) -> tuple[str, str]:
@@ -173,9 +176,10 @@ class Caller:
             self.load.first_subject += 1
         gone = [token for token, (_, _, about) in list(self.load.kept.items()) if about == subject]
         self._send("forget", "POST", "memory/forget", 200, json={"subject": f"customer-{subject}"})
-        for token in gone:
-            self.load.kept.pop(token, None)
-        self.load.forgotten.update(gone)
+        with self.load.lock:
+            for token in gone:
+                self.load.kept.pop(token, None)
+            self.load.forgotten = self.load.forgotten.union(gone)
 
 
 def sample(load: Load, pid: int, data: Path, events: int) -> Sample:

@@ -1,4 +1,5 @@
-"""Mixed load over HTTP on one host: every answer is right, nothing is 5xx, and in a long run nothing grows.
+"""Mixed load over HTTP, on one host and on two with one database: every answer is right, nothing is 5xx, nothing that
+is forgotten is answered or stored, and in a long run nothing grows.
 
 `REVERIE_LOAD_SECONDS` is the length of the run: 600 in `make soak`, 8 in `make test`, where only the answers are judged.
 `REVERIE_LOAD_REPORT` names a file for the figures.
@@ -9,20 +10,25 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+import psycopg
 import pytest
 from tests.crash.served import Client, Served, make_key
+from tests.postgres import PostgresServer
 from tests.processes import PATIENCE
 from tests.soak.load import KINDS, TOKEN, Caller, Load, Quarter, quarters, sample
 
 SOAK = os.environ.get("REVERIE_SOAK") == "1"
 SECONDS = float(os.environ.get("REVERIE_LOAD_SECONDS", "600" if SOAK else "8"))
 CALLERS = 6
+BYTES = re.compile(TOKEN.pattern.encode())
 PAUSE = 0.1
 """Seconds between two requests of a caller, on average: the server is busy and never behind."""
 
@@ -32,41 +38,75 @@ PAUSE = 0.1
 def test_a_host_under_mixed_load(tmp_path: Path) -> None:
     key = make_key(tmp_path)
     host = Served(tmp_path)
+    try:
+        load = play([host], key, tmp_path, SECONDS)
+        found = quarters(load) if SOAK else []
+        report(load, found)
+        judge_answers(load, host, key)
+        host.stop()
+    finally:
+        host.kill()
+    for file in (file for file in tmp_path.rglob("*") if file.is_file()):
+        stored = {token.decode() for token in BYTES.findall(file.read_bytes())}
+        assert load.forgotten.isdisjoint(stored), file
+    if SOAK:
+        judge_growth(load, found)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(SECONDS + 600)
+def test_two_hosts_on_one_database_under_mixed_load(
+    tmp_path: Path, postgres: PostgresServer, make_database: Callable[[], str]
+) -> None:
+    """Forgets, dreams and searches on both: what one host certifies as gone, the other does not answer either."""
+    url = make_database()
+    key = make_key(tmp_path, url)
+    hosts = [Served(tmp_path, url), Served(tmp_path, url)]
+    try:
+        load = play(hosts, key, tmp_path, SECONDS / 4)
+        report(load, [])
+        for host in hosts:
+            judge_answers(load, host, key)
+            host.stop()
+        name = str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
+        assert postgres.tables_with(sorted(load.forgotten)[:500], name) == []
+    finally:
+        for host in hosts:
+            host.kill()
+
+
+def play(hosts: list[Served], key: str, data: Path, seconds: float) -> Load:
+    """The callers, each at every host, for so long and until everything was done once."""
     load, over = Load(), threading.Event()
-    watcher = Client([host], key, random.Random(0), may_refuse=False)
+    watcher = Client(hosts, key, random.Random(0), may_refuse=False)
     callers = [
-        Caller(load, Client([host], key, random.Random(number), may_refuse=False), f"load {number}", pause=PAUSE)
+        Caller(load, Client(hosts, key, random.Random(number), may_refuse=False), f"load {number}", pause=PAUSE)
         for number in range(CALLERS)
     ]
     try:
         with ThreadPoolExecutor(CALLERS) as pool:
             running = [pool.submit(caller.run, over) for caller in callers]
-            until = time.monotonic() + SECONDS
+            until = time.monotonic() + seconds
             try:
                 while not any(one.done() for one in running):
-                    if time.monotonic() > until and set(load.took) >= KINDS:
+                    if time.monotonic() > until and set(load.took) >= KINDS and load.forgotten:
                         break
                     head = watcher.send("GET", "stats").json()["events"]
-                    sample(load, host.pid, tmp_path, head)
-                    over.wait(max(0.2, SECONDS / 240))
+                    sample(load, hosts[0].pid, data, head)
+                    over.wait(max(0.2, seconds / 240))
             finally:
                 over.set()
             for one in running:
                 one.result(PATIENCE)
-        found = quarters(load) if SOAK else []
-        report(load, found)
-        judge_answers(load, watcher)
-        host.stop()
     finally:
-        host.kill()
         for client in (watcher, *(caller.client for caller in callers)):
             client.close()
-    if SOAK:
-        judge_growth(load, found)
+    return load
 
 
-def judge_answers(load: Load, watcher: Client) -> None:
+def judge_answers(load: Load, host: Served, key: str) -> None:
     """What is kept is readable, what was forgotten is nowhere, and the log holds."""
+    watcher = Client([host], key, random.Random(0), may_refuse=False)
     assert set(load.statuses) <= {200, 201, 204, 400, 401, 403, 404, 405, 409, 415, 422}
     assert set(load.took) == KINDS
     shown = set(TOKEN.findall(watcher.send("GET", "export").text))
@@ -78,6 +118,7 @@ def judge_answers(load: Load, watcher: Client) -> None:
         assert answer.status_code == 200, (ref, entry, answer.text)
     verdict = watcher.send("GET", "audit/verify").json()
     assert verdict["ok"], verdict
+    watcher.close()
 
 
 def judge_growth(load: Load, found: list[Quarter]) -> None:
