@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from reverie.redact import markers
 from reverie.redact.entropy import is_plain_word
 from reverie.redact.escapes import before_escape
-from reverie.redact.meter import FIND, WORD, Meter
+from reverie.redact.meter import FIND, REFUSAL, WORD, Meter
 from reverie.redact.spans import OVERLAP, Range
 
 if TYPE_CHECKING:
@@ -45,16 +45,16 @@ def matches(
                 end = rule.extent(chunk, start)
             if b"\\" in chunk[start:end]:
                 end = before_escape(chunk, start, end)
-            plain = start > begin and is_plain_word(chunk[start:end])
-            meter.work(WORD if plain else rule.price, generic=rule.generic)
             span = rule.judge(chunk, begin, start, end)
-            if span is None:  # It may itself begin with a key.
+            if span is None or span[0] == span[1]:  # It may itself begin with a key.
+                plain = start > begin and is_plain_word(chunk[start:end])
+                meter.work(REFUSAL if span else WORD if plain else rule.price, generic=rule.generic)
                 position = max(start if end - start <= LONG_VALUE + 56 else end, begin + 1)
                 continue
             start, end = span
             if end - start >= LONG_VALUE:
                 end = LONG_WORD.match(chunk, end).end()
-            meter.work(FIND, generic=rule.generic)
+            meter.work(rule.price + FIND, generic=rule.generic)
             yield start, end
             position = max(end, begin + 1)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 # Steps, about a microsecond of processor time each: some for every text, and more with every kilobyte.
 LEAST_STEPS: Final = 10_000
-STEPS_PER_KILOBYTE: Final = 520
+STEPS_PER_KILOBYTE: Final = 440
 # Later passes over the same text have a quarter each time.
 _LATER: Final = 2
 # Eighths of the steps that rules may take which go by words for secrets.
@@ -15,7 +15,7 @@ _BYTES_PER_STEP: Final = 220
 _STRETCH: Final = 15
 SEARCH: Final = 2
 """Steps for one search by a pattern, in addition to the bytes it reads."""
-BYTES_COPIED: Final = 20
+BYTES_COPIED: Final = 12
 """Bytes of a decoded copy that take a step."""
 RULE: Final = 60
 """Steps, at most, for each rule that a block or a copy is searched for: of many rules, each is cold."""
@@ -25,6 +25,8 @@ VERDICT: Final = 12
 """Steps for asking a rule whether what its pattern found is a secret, unless the rule has a price of its own."""
 WORD: Final = 2
 """Steps for the same about a plain word."""
+REFUSAL: Final = 40
+"""Steps for a value about which every question was asked, and that is no secret: a rule then gives an empty span."""
 FIND: Final = 16
 """Steps for a find: it is merged with others, replaced, and the text around it is read again."""
 

@@ -21,8 +21,10 @@ from reverie.redact.automata import Automata
 from reverie.redact.filter import PatternFilter
 from reverie.redact.markers import Presence, Spans
 from reverie.redact.meter import LEAST_STEPS, STEPS_PER_KILOBYTE, Meter
+from reverie.redact.rules.assignment import generic
 from reverie.redact.rules.rule import Rule
 from reverie.redact.rules.sample import fill
+from reverie.redact.rules.values import judge
 
 FOLDER = Path(reverie.redact.__file__).parent
 REDACTOR = Redactor()
@@ -284,3 +286,18 @@ def test_short_texts_on_a_busy_machine_do_not_use_up_the_credit(monkeypatch: pyt
     monkeypatch.setattr("reverie.redact.automata.time", SimpleNamespace(thread_time_ns=lambda: next(clock)))
     patterns = Automata([[(0, rb"token \w+")]])
     assert all(patterns.match(b"The ferry leaves at nine.") == [] for _ in range(2000))
+
+
+def test_values_that_are_judged_in_vain_use_up_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many pairs that turn out to be no secrets: asking every question about each took more than the text is worth."""
+    asked = 0
+
+    def counted(*arguments: Any, **named: Any) -> bool:
+        nonlocal asked
+        asked += 1
+        return judge(*arguments, **named)
+
+    monkeypatch.setattr(generic, "judge", counted)
+    text = texts(96_000)["pairs on one line"]
+    REDACTOR.text(text)
+    assert 0 < asked < 14 * len(text) // 1024

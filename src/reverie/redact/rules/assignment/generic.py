@@ -96,7 +96,7 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
     if start >= end or _is_elsewhere(pair) or _is_part(pair):
         return None
     if not judge(value, strength, quoted=_is_literal(pair), assigned=_is_assigned(pair)):
-        return None
+        return start, start
     return start, _to_the_blank(data, match_start, start, end)
 
 
@@ -233,7 +233,7 @@ RULES = (
         extent=_extent,
         refine=_assignment,
         generic=True,
-        price=14,
+        price=8,
         examples=(
             "password=hunter2-Xy9!",
             "DB_PASSWORD=⟨w16⟩",

@@ -68,9 +68,9 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
     if not _is_joined_well(words, value, copula=copula):
         return None
     if len(value) < 6 or is_placeholder(value) or is_term(value) or is_location(value) or is_code(value):
-        return None
+        return start, start
     likely = _is_a_persons if _OF_A_PERSON.match(words) else _is_a_machines
-    return (start, end) if likely(value, copula=copula, quoted=words[-1:] in ("'", '"', "`")) else None
+    return (start, end) if likely(value, copula=copula, quoted=words[-1:] in ("'", '"', "`")) else (start, start)
 
 
 def _is_no_name(data: bytes, match_start: int, value: bytes) -> bool:
@@ -159,6 +159,7 @@ RULES = (
         extent=_extent,
         refine=_told,
         generic=True,
+        price=5,
         examples=(
             "the password is hunter2-Xy9!",
             "my API key: ⟨w32⟩",
@@ -193,6 +194,7 @@ RULES = (
         extent=_extent,
         refine=_shown,
         generic=True,
+        price=5,
         examples=(
             "password hunter2x9",
             "their API token, ⟨h40⟩, expires soon",
