@@ -201,13 +201,16 @@ class ExtractiveDistiller:
             fates=_fates(prepared, {item.place: item.how for item in kept}),
         )
 
-    def minimum(self, given: PreparedSources | Iterable[Source], *, count: Count) -> int:
+    def minimum(self, given: PreparedSources | Iterable[Source], *, count: Count, declared: bool = False) -> int:
         """The fewest output tokens that hold every must-keep statement, exactly.
 
         Where there is none, the one statement that is most informative for its tokens; 0 when there is nothing to say.
+        `declared`: only what its author declared binding, the least with which `distil` succeeds.
         """
         prepared = given if isinstance(given, PreparedSources) else self.prepare(given)
         sizes = _sizes(prepared.candidates, count)
+        if declared:
+            return _floor(prepared, sizes, count)[2]
         return _drawn(prepared, _wanted(prepared, sizes, declared=False), count)[1]
 
     def needs(self, prepared: PreparedSources, *, count: Count) -> tuple[int, int]:
