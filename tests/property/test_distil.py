@@ -103,10 +103,6 @@ def test_insertion_order_and_repetition_change_nothing(given_sources: list[Sourc
     rng.shuffle(shuffled)
     first = DISTILLER.distil(prepared, output_tokens=budget, count=count)
     assert DISTILLER.distil(shuffled, output_tokens=budget, count=count) == first
-    assert (
-        DISTILLER.distil(prepared, output_tokens=budget, count=count, count_many=lambda ts: [count(t) for t in ts])
-        == first
-    )
 
 
 @examples(120)
