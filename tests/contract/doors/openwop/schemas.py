@@ -130,6 +130,7 @@ CAPABILITIES = opened(
     {
         "protocolVersion": {"type": "string", "pattern": r"^1\.\d+$"},
         "protocolVersions": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "preferredVersion": TEXT,
         "minClientVersion": TEXT,
         "engineVersion": COUNT,
         "eventLogSchemaVersion": COUNT,

@@ -146,6 +146,7 @@ def test_versions_are_named_and_agree(server: Any) -> None:
     document = document_of(server)
     assert document["protocolVersion"] in document["protocolVersions"]
     assert all(re.fullmatch(r"(0|[1-9]\d*)\.(0|[1-9]\d*)", version) for version in document["protocolVersions"])
+    assert document["preferredVersion"] in document["protocolVersions"]
     assert document["minClientVersion"] == "1.0"
     assert (document["engineVersion"], document["eventLogSchemaVersion"]) == (1, 2)
 

@@ -247,6 +247,7 @@ class Discovery(CamelCase):
 
     protocol_version: str
     protocol_versions: list[str]
+    preferred_version: str
     min_client_version: str
     engine_version: int
     event_log_schema_version: int

@@ -50,6 +50,7 @@ def discovery(host: Host, settings: Settings, *, version: str) -> dict[str, Any]
     document: dict[str, Any] = {
         "protocolVersion": PROTOCOL_VERSION,
         "protocolVersions": [PROTOCOL_VERSION],
+        "preferredVersion": PROTOCOL_VERSION,  # clients of version 2 read nothing of a document without it
         "minClientVersion": PROTOCOL_VERSION,
         "engineVersion": ENGINE_VERSION,
         "eventLogSchemaVersion": EVENT_LOG_VERSION,
