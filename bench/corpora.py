@@ -28,8 +28,12 @@ DATA = Path(__file__).parent / "data"
 OURS = (
     *("personal", "work", "habits", "diary", "kitchen", "languages", "tongues", "long", "asides"),
     *("household", "project", "support", "profile", "site", "family", "abroad", "runner", "surgery", "crossing"),
+    *("terrace", "oncall"),
 )
-JUDGES = ("studio", "lab", "polyglot", "chat", "allotment", "cycles", "firm", "repository", "darkroom", "boatyard")
+JUDGES = (
+    *("studio", "lab", "polyglot", "chat", "allotment", "cycles", "firm", "repository", "darkroom", "boatyard"),
+    *("advisory", "werkstatt"),
+)
 """Nothing is fitted on these."""
 _WORD = re.compile(r"\w+")
 
