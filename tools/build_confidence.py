@@ -118,7 +118,7 @@ def ask(memory: reverie.Memory, ref: str, corpus: corpora.Memory, kind: str | No
     points = []
     for question in corpus.asks:
         held = found(memory, ref, question.text)
-        hits = rank(held.question, held.candidates, neighbours=held.neighbours, limit=10)
+        hits = rank(held.question, held.candidates, neighbours=held.neighbours, limit=10, closeness=held.closeness)
         if not hits:
             points.append(Point(corpus.name, kind or question.kind, 0.0, False, 0.0, question.held_out))
             continue

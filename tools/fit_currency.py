@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +27,13 @@ from bench import corpora
 
 import reverie
 from build_confidence import found
-from reverie.search.currency import WEIGHTS, pairs
+from reverie.search.currency import BY_WORDS, WEIGHTS, pairs
 from reverie.search.kinds import kinds
 from reverie.search.rank import WEIGHTS as SIGNALS
 from reverie.search.rank import rank
 
-LENIENT = 0.35
+TABLES = {"WEIGHTS": WEIGHTS, "BY_WORDS": BY_WORDS}
+LENIENT = 0.45
 """By so much the sum may stay below even odds."""
 OTHERS = 0.05
 """Weight of a pair that has nothing to do with the answer."""
@@ -40,20 +42,37 @@ OTHERS = 0.05
 def main() -> None:
     memories = [corpora.ours(name) for name in corpora.OURS]
     others = [corpora.conflicts(path) for folder in sys.argv[1:] for path in Path(folder).glob("conflicts*.json")]
-    rows: list[tuple[str, list[float], bool, float]] = []
+    rows: dict[str, list[tuple[str, list[float], bool, float]]] = {"WEIGHTS": [], "BY_WORDS": []}
     with tempfile.TemporaryDirectory() as folder, reverie.open(folder) as memory:
         for number, one in enumerate([*memories, *others]):
             memory.ref(f"m{number}").put_many([corpora.stored(note) for note in one.notes])
             changed = {(old, asked.gold[0]) for asked in one.asks for old in asked.before}
             for asked in one.asks:
-                rows += [(one.name, *pair) for pair in judged(memory, f"m{number}", asked, changed)]
+                for way, held in ways(memory, f"m{number}", asked):
+                    rows[way] += [(one.name, *pair) for pair in judged(held, way, asked, changed)]
+    for way, found_pairs in rows.items():
+        print(way)
+        show(way, found_pairs)
+
+
+def ways(memory: reverie.Memory, ref: str, asked: corpora.Ask) -> Iterator[tuple[str, Any]]:
+    """The candidates of a question for each table of weights; of held-out questions and those about many notes none."""
+    if not asked.held_out and asked.kind not in ("order", "evidence"):
+        held = found(memory, ref, asked.text)
+        yield "BY_WORDS", held
+        if held.closeness and not held.neighbours:
+            yield "WEIGHTS", held
+
+
+def show(way: str, rows: list[tuple[str, list[float], bool, float]]) -> None:
+    """Print the weights, and how the pairs of each corpus are judged by weights fitted on the others."""
     names = np.array([name for name, *_ in rows])
     features = np.array([[1.0, *values] for _, values, _, _ in rows])
     right = np.array([float(right) for _, _, right, _ in rows])
     weights = np.array([0.0 if name == "conflicts" else weight for name, _, _, weight in rows])
     fitted = fit(features, right, weights)
-    for name, value in zip(["ENOUGH", *WEIGHTS], [-fitted[0] - LENIENT, *fitted[1:]], strict=True):
-        print(f"{name:10}{value:6.1f}")
+    for name, value in zip(["ENOUGH", *TABLES[way]], [-fitted[0] - LENIENT, *fitted[1:]], strict=True):
+        print(f"{name:12}{value:6.1f}")
     for name in dict.fromkeys(names):
         own = names == name
         other = fit(features[~own], right[~own], weights[~own])
@@ -64,16 +83,13 @@ def main() -> None:
 
 
 def judged(
-    memory: reverie.Memory, ref: str, asked: corpora.Ask, changed: Set[tuple[str, str]]
+    held: Any, way: str, asked: corpora.Ask, changed: Set[tuple[str, str]]
 ) -> list[tuple[list[float], bool, float]]:
     """(features, whether the newer one replaced the older, weight) of the pairs among the best hits of a question.
 
     `changed`: ids of the old and the new note of changed facts; a pair of a fact that is not asked for counts as
     neither right nor wrong.
     """
-    if asked.held_out or asked.kind in ("order", "evidence"):
-        return []
-    held = found(memory, ref, asked.text)
     ranked = rank(held.question, held.candidates, neighbours=held.neighbours, weights=replace(SIGNALS, currency=False))
     place = {candidate.key: at for at, candidate in enumerate(held.candidates)}
     scores = [0.0] * len(held.candidates)
@@ -86,7 +102,10 @@ def judged(
     fits = {at: fit / most for at, fit in zip(best, fitting, strict=True)} if most else None
     made = []
     spoken = bool(held.neighbours)
-    for old, new, features in pairs(held.question.words, held.candidates, scores, order, fits=fits, spoken=spoken):
+    closeness = held.closeness if way == "WEIGHTS" else None
+    for old, new, features in pairs(
+        held.question.words, held.candidates, scores, order, fits=fits, spoken=spoken, closeness=closeness
+    ):
         if scores[new] < scores[old]:
             before, after = (answer(asked, held.candidates[at]) for at in (old, new))
             unknown = (after == "new") != (before == "old") or (
@@ -95,7 +114,7 @@ def judged(
             ) in changed
             if before == "new" or (after == "new" and before == "old") or not unknown:
                 weight = 1.0 if "new" in (before, after) else OTHERS
-                made.append(([features[name] for name in WEIGHTS], after == "new" and before == "old", weight))
+                made.append(([features[name] for name in TABLES[way]], after == "new" and before == "old", weight))
     return made
 
 

@@ -24,6 +24,7 @@ from reverie.search.alike import WordVectors, vectors_know
 from reverie.search.analysis import Word, near
 from reverie.search.analysis import question as words_of
 from reverie.search.context import Packed, PackItem, pack
+from reverie.search.currency import Closeness
 from reverie.search.explain import Filtered
 from reverie.search.explain import explain as explained
 from reverie.search.passages import Headings, said_at
@@ -63,6 +64,8 @@ class _Candidates(Struct, frozen=True):
     spans: Mapping[Key, tuple[int, int] | None]
     matched: frozenset[int]
     """Positions found by words or meaning, and not only as neighbours."""
+    closeness: Closeness | None
+    """Compares passages by meaning; None where words are searched alone."""
 
 
 class Search:
@@ -276,7 +279,12 @@ class Search:
         if allowed is not None and (beside := {one.position for one in found.candidates} - allowed):
             allowed |= tx.briefs(sorted(beside), where).keys()
         order = ranked(
-            found.question, found.candidates, neighbours=found.neighbours, weights=self._weights, allowed=allowed
+            found.question,
+            found.candidates,
+            neighbours=found.neighbours,
+            weights=self._weights,
+            allowed=allowed,
+            closeness=found.closeness,
         )
         kept = list(order) if explain else ()
         hits = hits_of(tx, iter(kept) if explain else order, found.spans, where, limit, spread=spread)
@@ -329,10 +337,12 @@ class Search:
             neighbours = tx.around(best, steps=2)
             wanted = sorted({p for pair in neighbours.values() for p in pair if p is not None} - briefs.keys())
             candidates += _added(tx, tx.briefs(wanted, Filter()), vector)
+        closeness: Closeness | None = None
         if self._words is not None and vector is not None and mode == "hybrid" and known:
             candidates = self._words.read(question, candidates, self._weights)
+            closeness = self._words.closeness
         spans = {(match.entry.position, match.number): match.span for match in matches}
-        return _Candidates(question, candidates, neighbours, spans, frozenset(briefs))
+        return _Candidates(question, candidates, neighbours, spans, frozenset(briefs), closeness)
 
 
 def _searching(body: Callable[[ReadTx], T]) -> Callable[[ReadTx], tuple[T, int]]:

@@ -59,6 +59,12 @@ class WordVectors:
                 read[at] = replace(candidates[at], alike=share)
         return read
 
+    def closeness(self, texts: Sequence[str]) -> list[list[float]]:
+        """The cosine of each text with each of them, by the vectors of whole texts."""
+        table = _rows(self._embed(texts))  # the products are whole numbers below 2^24: exact in any order
+        cosines: list[list[float]] = np.round((table @ table.T).astype(np.float64) / 127**2, 6).tolist()
+        return cosines
+
     def alike(self, question: Sequence[Word], texts: Sequence[str], language: str) -> list[float]:
         """For each text the share of the question that it says, 0 to 1. `language` is that of the question."""
         if not question or not texts:

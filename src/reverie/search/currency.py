@@ -3,18 +3,21 @@
 Two of the best passages may be about the same matter when the same author wrote both, neither is about someone else,
 and they share words. Outside a conversation the authors may differ, unless one of them speaks of himself. The newer one
 must say that something changed ("no longer", "instead", "moved to"), or have every word of the question that the older
-one has. Then six things are added up: how surely the newer one speaks of a change, how much they share, whether the
-older one is the statement it shares most with, the share of the question that both have, how near the older one is to
-the first place, and whether the newer one has the kind of thing that is asked for. A word that many of the best have
-counts less: that two notes name the same person makes them no statements about the same matter. The weights are those
-that `tools/fit_currency.py` prints.
+one has. Then seven things are added up: how surely the newer one speaks of a change, whether the older one is the
+statement with which it shares most words, how near the better of the two is to the first place, whether the newer one
+has the kind of thing that is asked for, how much of the question both say, how close the two are in meaning, and
+whether no other newer one is closer to the older one. Where closeness is not known (another embedder, a script that the
+vectors do not know) it is six things that words alone tell. A word that many of the best have counts less: that two
+notes name the same person makes them no statements about the same matter. The weights are those that
+`tools/fit_currency.py` prints. In a conversation closeness says little, since turns that follow each other are about
+the same thing: there too words alone tell.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import chain, combinations
 from math import fsum, log
@@ -26,9 +29,11 @@ from reverie.search.languages import ENGLISH
 
 COMPARED = 10
 """So many of the best are compared with each other."""
-WEIGHTS = {"changes": 1.9, "shared": 3.4, "partner": 2.4, "asked": 2.1, "place": 1.9, "kind": 0.3}
-ENOUGH = 7.8
-"""The sum from which a newer passage overtakes."""
+WEIGHTS = {"changes": 1.4, "partner": 2.2, "place": 1.4, "kind": 0.6, "says": 2.7, "close": 2.9, "closest": 1.6}
+BY_WORDS = {"changes": 1.9, "shared": 3.4, "partner": 2.4, "asked": 2.1, "place": 1.9, "kind": 0.3}
+"""The same where the closeness of passages is not known or says little."""
+ENOUGH, ENOUGH_BY_WORDS = 8.8, 7.8
+"""The sums from which a newer passage overtakes."""
 _CLOSE, _CLOSE_IN_DREAM = 1 / 5, 1 / 2
 """The share of an older passage's score that a newer one needs, so that no clearly better answer is buried. The lines
 of one dream need more: a dream has ordered its statements already."""
@@ -130,6 +135,10 @@ _CHANGE_TERMS = frozenset(
 """Terms that two passages about different matters may share."""
 
 
+Closeness = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+"""The cosine of each of some texts with each of them."""
+
+
 class Dated(Protocol):
     """The compared features of a candidate."""
 
@@ -145,6 +154,8 @@ class Dated(Protocol):
     def speaker(self) -> str | None: ...
     @property
     def subject(self) -> str | None: ...
+    @property
+    def alike(self) -> float: ...
 
 
 def overtake(
@@ -155,17 +166,23 @@ def overtake(
     *,
     fits: Mapping[int, float] | None = None,
     spoken: bool = False,
+    closeness: Closeness | None = None,
 ) -> tuple[dict[int, float], dict[int, int]]:
     """Return the gain of newer candidates over older ones about the same matter, and the place of the newest for each
     older one.
 
     `order` has the places of the candidates, best first; the older ones are in the order of time. `fits`: how well each
-    has the kind of thing that is asked for, 0 to 1. `spoken`: they are turns of a conversation.
+    has the kind of thing that is asked for, 0 to 1. `spoken`: they are turns of a conversation. `closeness` compares
+    their meaning, if it is known.
     """
+    closeness = None if spoken else closeness
     now = {at: scores[at] for at in order[:COMPARED]}
     older: dict[int, int] = {}
-    for old, new, features in pairs(asked, candidates, scores, order, fits=fits, spoken=spoken, least=ENOUGH):
-        if weighed(features) > ENOUGH:
+    least = ENOUGH if closeness else ENOUGH_BY_WORDS
+    for old, new, features in pairs(
+        asked, candidates, scores, order, fits=fits, spoken=spoken, closeness=closeness, least=least
+    ):
+        if weighed(features) > least:
             now[new] = max(now[new], now[old] + _FIRST)
             older[old] = new
     return {at: round(gained - scores[at], 6) for at, gained in now.items() if gained > scores[at]}, older
@@ -173,7 +190,8 @@ def overtake(
 
 def weighed(features: Mapping[str, float]) -> float:
     """The sum that says whether the newer one of a pair overtakes."""
-    return sum([weight * features[name] for name, weight in WEIGHTS.items()])
+    weights = WEIGHTS if "close" in features else BY_WORDS
+    return sum([weight * features[name] for name, weight in weights.items()])
 
 
 def pairs(
@@ -184,52 +202,90 @@ def pairs(
     *,
     fits: Mapping[int, float] | None = None,
     spoken: bool = False,
+    closeness: Closeness | None = None,
     least: float = 0.0,
 ) -> Iterator[tuple[int, int, dict[str, float]]]:
     """(older, newer, features) of pairs of the best, in the order of time, that may be about the same matter.
 
-    Pairs whose sum cannot be above `least` are left out: whether something changed is not read for them. So are those
-    whose older one is clearly better.
+    Pairs whose sum cannot be above `least` are left out: whether something changed is not read for them, nor how close
+    they are. So are those whose older one is clearly better.
     """
-    asked = [word for word in asked if word.terms[0][0] not in _CHANGE_TERMS]
     places = {at: place for place, at in enumerate(order[:COMPARED]) if len(candidates[at].content) <= LONGEST}
     best = sorted(places, key=lambda at: (candidates[at].created_at, candidates[at].position, candidates[at].number))
-    texts = [candidates[at].content for at in best]
-    said = {
-        at: _Said(text, frozenset(own), asked, guessed)
-        for at, text, (own, guessed) in zip(best, texts, analysed(texts), strict=True)
-    }
-    often = Counter(chain.from_iterable(one.terms for one in said.values()))
-    tells = {term: _TELLS[count] for term, count in often.items() if term not in _CHANGE_TERMS}
-    whole = {at: fsum([tells.get(term, 0.0) for term in one.terms]) for at, one in said.items()}
-    several = {term for term, count in often.items() if count > 1 and term in tells}
-    shared = {at: one.terms & several for at, one in said.items()}
-    common: dict[tuple[int, int], float] = {}
-    most: dict[int, float] = {}
-    for old, new in combinations(best, 2):
-        both = shared[old] & shared[new]
-        if both and _may_overtake(candidates[new], candidates[old], said[new], said[old], spoken):
-            value = common[old, new] = fsum([tells[term] for term in both])
-            most[new] = max(most.get(new, 0.0), value)
-    for (old, new), value in common.items():
-        one, other = said[old], said[new]
+    compared = _Compared(asked, candidates, best, spoken)
+    likely: list[tuple[int, int, dict[str, float]]] = []
+    for (old, new), value in compared.common.items():
+        one, other = compared.said[old], compared.said[new]
         needed = scores[old] * (_CLOSE_IN_DREAM if candidates[old].position == candidates[new].position else _CLOSE)
         if one.terms == other.terms or scores[new] < needed:  # said again, or clearly worse
             continue
         features = {
             "changes": 1.0,
-            "shared": value / min(whole[old], whole[new]),
-            "partner": value / most[new],
-            "asked": min(one.share, other.share),
+            "partner": value / compared.most[new],
             "place": 1 / (1 + min(places[old], places[new])),
             "kind": fits.get(new, _ANY) if fits else _ANY,
         }
+        if closeness:
+            features |= {"says": min(candidates[old].alike, candidates[new].alike), "close": 1.0, "closest": 1.0}
+        else:
+            shared = value / min(compared.whole[old], compared.whole[new])
+            features |= {"shared": shared, "asked": min(one.share, other.share)}
+        if weighed(features) > least:
+            likely.append((old, new, features))
+    if closeness and likely:
+        near = _closest({old for old, _, _ in likely}, compared.common, candidates, closeness)
+        for old, new, features in likely:
+            features["close"], features["closest"] = near[old, new]
+    for old, new, features in likely:
         if weighed(features) <= least:
             continue
+        one, other = compared.said[old], compared.said[new]
         features["changes"] = other.changes
         kept = all(other.asked.get(word, 0.0) >= weight for word, weight in one.asked.items())
         if other.changes or (one.asked and kept):
             yield old, new, features
+
+
+def _closest(
+    olds: Set[int], common: Iterable[tuple[int, int]], candidates: Sequence[Dated], closeness: Closeness
+) -> dict[tuple[int, int], tuple[float, float]]:
+    """For each pair with one of these older passages its cosine, and that as a share of the older one's highest."""
+    wanted = [(old, new) for old, new in common if old in olds]
+    row = {at: place for place, at in enumerate(dict.fromkeys(chain.from_iterable(wanted)))}
+    table = closeness([candidates[at].content for at in row])
+    cosines = {(old, new): max(0.0, table[row[old]][row[new]]) for old, new in wanted}
+    most = dict.fromkeys(olds, _FIRST)
+    for (old, _), cosine in cosines.items():
+        most[old] = max(most[old], cosine)
+    return {pair: (cosine, cosine / most[pair[0]]) for pair, cosine in cosines.items()}
+
+
+class _Compared:
+    """The best passages, oldest first, compared by the words that they share.
+
+    `said`: what each says; `common`: what the shared words of a pair (older, newer) tell, where the newer one may
+    overtake; `most`: the most that a newer one shares with any older one; `whole`: what all words of a passage tell.
+    """
+
+    def __init__(self, asked: Sequence[Word], candidates: Sequence[Dated], best: Sequence[int], spoken: bool) -> None:
+        asked = [word for word in asked if word.terms[0][0] not in _CHANGE_TERMS]
+        texts = [candidates[at].content for at in best]
+        self.said = {
+            at: _Said(text, frozenset(own), asked, guessed)
+            for at, text, (own, guessed) in zip(best, texts, analysed(texts), strict=True)
+        }
+        often = Counter(chain.from_iterable(one.terms for one in self.said.values()))
+        tells = {term: _TELLS[count] for term, count in often.items() if term not in _CHANGE_TERMS}
+        self.whole = {at: fsum([tells.get(term, 0.0) for term in one.terms]) for at, one in self.said.items()}
+        several = {term for term, count in often.items() if count > 1 and term in tells}
+        shared = {at: one.terms & several for at, one in self.said.items()}
+        self.common: dict[tuple[int, int], float] = {}
+        self.most: dict[int, float] = {}
+        for old, new in combinations(best, 2):
+            both = shared[old] & shared[new]
+            if both and _may_overtake(candidates[new], candidates[old], self.said[new], self.said[old], spoken):
+                value = self.common[old, new] = fsum([tells[term] for term in both])
+                self.most[new] = max(self.most.get(new, 0.0), value)
 
 
 class _Said:

@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from reverie.search.analysis import Word
 from reverie.search.confidence import confidence, evidence
-from reverie.search.currency import overtake
+from reverie.search.currency import Closeness, overtake
 from reverie.search.dates import Period, mentions
 from reverie.search.kinds import kinds
 from reverie.search.speakers import speakers
@@ -159,9 +159,11 @@ def rank(
     neighbours: Neighbours,
     weights: Weights = WEIGHTS,
     limit: int | None = None,
+    closeness: Closeness | None = None,
 ) -> list[Ranked]:
     """Order candidates, best first, and return the first `limit` of them (all by default)."""
-    return list(islice(ranked(question, candidates, neighbours=neighbours, weights=weights), limit))
+    order = ranked(question, candidates, neighbours=neighbours, weights=weights, closeness=closeness)
+    return list(islice(order, limit))
 
 
 def ranked(
@@ -171,10 +173,12 @@ def ranked(
     neighbours: Neighbours,
     weights: Weights = WEIGHTS,
     allowed: Container[int] | None = None,
+    closeness: Closeness | None = None,
 ) -> Iterator[Ranked]:
     """Candidates, best first; those that are not asked for cost no more than their score.
 
     `allowed`: the positions that may be shown; the others still count as neighbours and as newer statements.
+    `closeness` compares the meaning of passages, for currency.
 
     A neighbour counts only if it is among the candidates itself; the caller adds the neighbours of its best candidates
     (`worth_widening`), which may also put an entry on the list that shares no word with the question.
@@ -203,7 +207,9 @@ def ranked(
     if weights.currency:
         most = max(fitting, default=0)
         fits = {at: fit / most for at, fit in zip(best, fitting, strict=True)} if most else None
-        gains, older = overtake(question.words, chosen, scores, order, fits=fits, spoken=bool(neighbours))
+        gains, older = overtake(
+            question.words, chosen, scores, order, fits=fits, spoken=bool(neighbours), closeness=closeness
+        )
         if gains:
             gained = [round(score + gains.get(at, 0.0), 6) for at, score in enumerate(scores)]
             order = sorted(by_age, key=gained.__getitem__, reverse=True)

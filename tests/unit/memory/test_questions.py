@@ -159,3 +159,21 @@ def test_a_model_reads_a_question_as_a_whole(make_host: Callable[..., Host]) -> 
     reader = Reader()
     make_host(embedder=reader).search.search(ACTOR, "me", "Who may not eat gluten?")
     assert reader.texts == ["Who may not eat gluten?"]
+
+
+def test_a_change_in_other_words_comes_before_the_note_that_it_overtakes(make_host, clock):
+    """The newer note has no word of the question: it names the firm of the older one and is close to it in meaning."""
+    host = make_host(embedder=EMBEDDER)
+    told = (
+        (90, "The boiler is repaired by Hartmann, 0151 77"),
+        (80, "The dentist is on Monday at nine"),
+        (70, "Heating oil was delivered, 800 litres"),
+        (60, "Bought winter tyres"),
+        (50, "Paint for the hall is in the cellar"),
+        (5, "Hartmann went out of business; heating work is done by Kessel & Co now"),
+    )
+    host.entries.put(ACTOR, "me", [Draft(text, created_at=clock.now() - days * MS_PER_DAY) for days, text in told])
+    first, second, *_ = found = host.search.search(ACTOR, "me", "Who repairs our boiler?", explain=True)
+    assert (first.text, second.text) == (told[-1][1], told[0][1])
+    assert (first.older, second.older) == (None, first.entry.id)
+    assert "put before an older hit about the same matter" in found.explanation.hits[0].why

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from reverie.search.analysis import Word
 from reverie.search.analysis import question as words_of
-from reverie.search.currency import pairs
+from reverie.search.currency import overtake, pairs
 from reverie.search.dates import periods
 from reverie.search.rank import SESSION_GAP_MS, SIGNALS, WEIGHTS, Candidate, Question, rank, worth_widening
 
@@ -349,3 +349,35 @@ def test_worth_widening_takes_the_best():
 
 def test_weights_are_few_and_positive():
     assert all(getattr(WEIGHTS, name) > 0 for name in WEIGHTS.__slots__)
+
+
+def test_of_two_changes_the_one_closer_in_meaning_to_the_old_note_comes_first():
+    """By shared words alone neither of the two overtakes."""
+    old = said("e1", "Marta has her piano lesson on Tuesday", 0, 4.0, dense=0.6)
+    other = said("e2", "Marta moved to the blue bedroom", 30, 2.0, dense=0.1, cover=0.3)
+    new = said("e3", "Marta now goes to the music teacher on Fridays", 40, 2.0, dense=0.3, cover=0.3)
+    likely = [replace(one, alike=share) for one, share in ((old, 1.0), (other, 0.4), (new, 0.8))]
+    asked = ask("When is the piano lesson of Marta?")
+    near = {old.content: (1.0, 0.2, 0.7), other.content: (0.2, 1.0, 0.3), new.content: (0.7, 0.3, 1.0)}
+    column = {text: at for at, text in enumerate(near)}
+
+    def closeness(texts):
+        return [[near[one][column[text]] for text in texts] for one in texts]
+
+    assert rank(asked, likely, neighbours={})[0].id == "e1"
+    first, second, *_ = rank(asked, likely, neighbours={}, closeness=closeness)
+    assert (first.id, second.id, second.older) == ("e3", "e1", "e3")
+
+
+def test_in_a_conversation_closeness_puts_no_turn_before_another():
+    old = said("e1", "Marta has her piano lesson on Tuesday", 0, 4.0, dense=0.6)
+    new = said("e2", "Marta now goes to the music teacher on Fridays", 30, 2.0, dense=0.3, cover=0.3)
+    asked = ask("When is the piano lesson of Marta?")
+
+    def alike(texts):
+        return [[1.0] * len(texts) for _ in texts]
+
+    turns = [replace(old, alike=1.0), replace(new, alike=0.8)]
+    found = overtake(asked.words, turns, [3.0, 1.5], [0, 1], closeness=alike)
+    assert found[1] == {0: 1}
+    assert overtake(asked.words, turns, [3.0, 1.5], [0, 1], closeness=alike, spoken=True) == ({}, {})
