@@ -13,7 +13,13 @@ _MEMORY: Final = 64 << 20
 # Nanoseconds a byte: the price of an automaton that knows the text, and the credit that every byte earns.
 _WARM: Final = 50
 _EARNED: Final = 80
+# Nanoseconds that every text earns besides: what the other way costs more for a text of one line.
+_EARNED_EACH: Final = 20_000
 _CREDIT: Final = 20_000_000
+# The credit of automata that have read nothing, which is not earned again. Three hundred ordinary notes teach them most
+# of what they will ever meet, for 50 to 120 ms. With a fiftieth of a second a process that stores one entry at a time
+# sent the next thousands the other way, which costs three to eight times as much each.
+_LENT: Final = 200_000_000
 # Less is what reading the clock costs, and a short text on a busy machine, where the automata are no longer in the
 # processor's cache: with 20 microseconds nine in ten puts of a busy host were sent the slow way.
 _NOTICED: Final = 100_000
@@ -43,13 +49,13 @@ class Automata:
     different things multiply each other's states, so groups are compiled apart: adding is cheaper than multiplying.
 
     They are fast on text of a kind they have read before. On noise nearly every byte makes a new state, which costs
-    microseconds. The time spent on new states is paid from a credit that grows with the bytes read, so text made to be
-    expensive cannot spend more than the credit.
+    microseconds. The time spent on new states is paid from a credit that grows with the texts and bytes read, so text
+    made to be expensive cannot spend more than the credit.
     """
 
     def __init__(self, groups: Sequence[Sequence[tuple[int, bytes]]]) -> None:
         self._sets = [(_compiled(group), [number for number, _ in group]) for group in groups if group]
-        self._credit = _CREDIT
+        self._credit = _LENT
         self._probes = 0
 
     def match(self, data: bytes) -> list[int] | None:
@@ -61,7 +67,8 @@ class Automata:
     def _affords(self, data: bytes) -> bool:
         """Whether the credit lasts for all of `data`, to judge by two pieces of it: other ones each time, because the
         automata know those of the last time, and nothing of what is around them."""
-        self._credit = min(self._credit + len(data) * _EARNED, _CREDIT)
+        earned = min(self._credit + len(data) * _EARNED + _EARNED_EACH, _CREDIT)
+        self._credit = max(self._credit, earned)
         before = self._credit
         if before < 0 or len(data) <= _PROBED:
             return before >= 0

@@ -6,7 +6,9 @@ import base64
 import json
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
+from itertools import chain, repeat
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -278,6 +280,39 @@ def test_what_was_read_in_part_is_not_taken_for_known(monkeypatch: pytest.Monkey
     pieces = [data for data in seen if len(data) < len(text)]
     assert len(pieces) == 16
     assert len(set(pieces)) == 16
+
+
+def _priced(monkeypatch: pytest.MonkeyPatch, costs: Iterator[int]) -> Automata:
+    """Automata whose searches take these nanoseconds."""
+    now, started = 0, False
+
+    def clock() -> int:
+        nonlocal now, started
+        started = not started
+        now += 0 if started else next(costs)
+        return now
+
+    monkeypatch.setattr("reverie.redact.automata.time", SimpleNamespace(thread_time_ns=clock))
+    return Automata([[(0, rb"token \w+")]])
+
+
+def test_the_first_texts_of_a_process_do_not_send_the_next_ones_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New automata learn from a few hundred ordinary notes, at half a millisecond each."""
+    patterns = _priced(monkeypatch, chain(repeat(500_000, 200), repeat(10_000)))
+    assert all(patterns.match(b"The ferry leaves at nine.") == [] for _ in range(2000))
+
+
+def test_the_fast_way_comes_back_when_noise_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns = _priced(monkeypatch, chain(repeat(5_000_000, 41), repeat(10_000)))
+    ways = [patterns.match(b"The ferry leaves at nine.") for _ in range(2000)]
+    assert None in ways
+    assert ways[-1500:] == [[]] * 1500
+
+
+def test_noise_spends_no_more_than_the_credit(monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns = _priced(monkeypatch, repeat(5_000_000))
+    ways = [patterns.match(b"qX7 Zk0 vB3") for _ in range(20_000)]
+    assert sum(way is not None for way in ways) < 41 + 20_000 // 200
 
 
 def test_short_texts_on_a_busy_machine_do_not_use_up_the_credit(monkeypatch: pytest.MonkeyPatch) -> None:
