@@ -40,10 +40,13 @@ def is_plain(value: Any) -> bool:
     if kind is int:
         return bool(-_LARGEST_EXACT <= value <= _LARGEST_EXACT)
     if kind is dict:
-        for key, item in value.items():  # every event passes here: a plain text is judged without a call
+        for key, item in value.items():  # every event passes here: plain texts and numbers are judged without a call
             if type(key) is not str or not key.isascii():
                 return False
-            if not (type(item) is str and item.isascii()) and not is_plain(item):
+            kind = type(item)
+            if (kind is str and item.isascii()) or (kind is int and 0 <= item <= _LARGEST_EXACT):
+                continue
+            if not is_plain(item):
                 return False
         return True
     if kind is list or kind is tuple:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from itertools import chain, islice
 from time import monotonic
-from typing import Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _MOST = 64
 """Items between two readings of the clock."""
@@ -60,13 +61,13 @@ def _slices(items: Iterator[T], pauses: Pauses) -> Iterator[Sequence[T]]:
         size = 1 if due else min(2 * size, _MOST)
 
 
-def without_pauses(work: Callable[[], T]) -> T:
+def without_pauses(work: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> T:
     """The result of `work`, which others wait for: a write transaction."""
     if PAUSE.get() is None:
-        return work()
+        return work(*arguments, **named)
     token = PAUSE.set(None)
     try:
-        return work()
+        return work(*arguments, **named)
     finally:
         PAUSE.reset(token)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
@@ -37,34 +37,13 @@ from reverie.store.group_commit import GroupCommit
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+T = TypeVar("T", str, str | None)
 Placed = tuple[str, Draft]
 """A draft, with the memory it is for."""
 MAX_BATCH = 10_000
 MAX_KEY_LENGTH = 255
 _SHORT = 8192
 """Characters of all texts together that an event loop may store itself: some 2 ms of work."""
-
-
-class _Cleaning:
-    """Redacts a draft's texts and counts the findings."""
-
-    __slots__ = ("_redacted", "findings")
-
-    def __init__(self, redacted: Mapping[str, Redaction]) -> None:
-        self._redacted = redacted
-        self.findings: dict[str, int] = {}
-
-    def __call__(self, text: str | None) -> str | None:
-        if not text:
-            return text
-        redaction = self._redacted[text]
-        if redaction.findings:
-            self.add(redaction.findings)
-        return redaction.text
-
-    def add(self, found: Mapping[str, int]) -> None:
-        for kind, count in found.items():
-            self.findings[kind] = self.findings.get(kind, 0) + count
 
 
 class Entries:
@@ -166,7 +145,7 @@ class Entries:
             ]
 
             def body(tx: WriteTx) -> list[Receipt]:
-                size = sum([item.entry.byte_size for _, item, _ in prepared])
+                size = sum([item.size for item in made])
                 _check_quota(tx.head(), rules.policy, len(prepared), size)
                 receipts = []
                 for entry_id, item, expected in prepared:
@@ -186,8 +165,10 @@ class Entries:
     def _store_at_once(self, key: tuple[Actor, str], placed: Sequence[Placed]) -> list[Receipt]:
         """The same for a few short texts. Raises WouldWait instead of waiting."""
         actor, operation = key
-        short = sum([len(draft.content) for _, draft in placed]) <= _SHORT
-        if not self._parts.store.free or not short or any(draft.attributes for _, draft in placed):
+        room = _SHORT if self._parts.store.free else -1
+        for _, draft in placed:
+            room -= len(draft.content) if not draft.attributes else _SHORT + 1
+        if room < 0:
             raise WouldWait
         return self._store(actor, placed, None, operation, waits=False)
 
@@ -211,7 +192,7 @@ class Entries:
         def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
             woken.clear()
             prepared = self._prepare(actor, placed, rules)
-            size = sum([item.entry.byte_size for item in prepared])
+            size = sum([item.size for item in prepared])
 
             def body(tx: WriteTx) -> list[Receipt]:
                 digest = key = ""
@@ -243,7 +224,7 @@ class Entries:
 
             return body
 
-        scope = Scope(actor.tenant, first if all(ref == first for ref, _ in placed) else None)
+        scope = Scope(actor.tenant, first if len({ref for ref, _ in placed}) == 1 else None)
         receipts = self._rules.guarded(actor.tenant, prepare, scope, weight=len(placed), waits=waits)
         if woken:
             self._nights[actor.tenant] = woken[-1]
@@ -258,93 +239,124 @@ class Entries:
     def _prepare(
         self, actor: Actor, placed: Sequence[Placed], rules: Rules, *, embed: bool = True
     ) -> list[PreparedEntry]:
-        now = self._parts.clock.now()
-        many = len(placed) > 1
-        for number, (_, draft) in enumerate(paced(placed)):
+        now, many = self._parts.clock.now(), len(placed) > 1
+        texts: dict[str | None, dict[str, None]] = {}
+        for number, (ref, draft) in enumerate(paced(placed)):
             check_draft(draft, rules.policy, now=now, pointer=f"/entries/{number}" if many else "")
-        cleaned = self._redact(actor, placed, rules, now)
-        found = indexed([entry for entry, _, _ in cleaned], self._parts.embedder if embed else None)
+            own = texts.setdefault(draft.source.run, {})
+            own[ref] = None
+            own.update(dict.fromkeys(_texts(draft)))
+            if draft.id:
+                own[draft.id] = None
+        cleaned = self._redact(actor, placed, texts, rules, now)
+        found = indexed([entry for entry, _ in cleaned], self._parts.embedder if embed else None)
         return [
             PreparedEntry(
-                entry=entry, findings=findings, terms=words, vector=vector, minted=minted, replaces=draft.replaces
+                entry=entry,
+                findings=findings,
+                terms=words,
+                vector=vector,
+                minted=draft.id is None,
+                replaces=draft.replaces,
+                size=len(entry.content.encode()),
             )
-            for (_, draft), (entry, findings, minted), (words, vector) in zip(placed, cleaned, found, strict=True)
+            for (_, draft), (entry, findings), (words, vector) in zip(placed, cleaned, found, strict=True)
         ]
 
     def _redact(
-        self, actor: Actor, placed: Sequence[Placed], rules: Rules, now: int
-    ) -> list[tuple[Entry, Mapping[str, int], bool]]:
-        """Return the entries without secrets, the findings in each, and whether its id is new.
+        self,
+        actor: Actor,
+        placed: Sequence[Placed],
+        texts: Mapping[str | None, Mapping[str, None]],
+        rules: Rules,
+        now: int,
+    ) -> list[tuple[Entry, Mapping[str, int]]]:
+        """Return the entries without secrets, and the findings in each.
 
-        Texts are redacted. What others find them by is not: a ref or an id that holds a secret is refused.
+        `texts`: by run, every text that a caller can write but attributes. They are redacted in one sweep: many at once
+        cost a quarter, and a label that a thousand entries share is looked at once. What others find entries by is not
+        redacted: a ref or an id that holds a secret is refused.
         """
-        redacted = self._sweep(actor, placed, rules)
+        known = {run: self._rules.known(actor.tenant, run, rules) for run in texts}
+        changed = {run: self._parts.redactor.changed(list(own), known[run]) for run, own in texts.items()}
         nobody = Source(actor=actor.id, door=actor.door, trust=min(UNNAMED.trust, actor.authority))
-        result: list[tuple[Entry, Mapping[str, int], bool]] = []
+        lifetime = rules.policy.default_ttl_ms
+        result: list[tuple[Entry, Mapping[str, int]]] = []
         for number, (ref, draft) in enumerate(paced(placed)):
-            own = redacted[draft.source.run]
-            if own[ref].findings:
-                raise secret_name("/ref")
-            if draft.id and own[draft.id].findings:
-                raise secret_name(f"/entries/{number}/id" if len(placed) > 1 else "/id")
-            if draft.replaces and own[draft.replaces].findings:
-                raise secret_name(f"/entries/{number}/replaces" if len(placed) > 1 else "/replaces")
-            clean = _Cleaning(own)
-            attributes = draft.attributes
+            found: dict[str, int] = {}
+            attributes, source, tags = draft.attributes, nobody, draft.tags
             if attributes:
-                known = self._rules.known(actor.tenant, draft.source.run, rules)
-                cleaned, found = self._parts.redactor.value(dict(attributes), known)
+                cleaned, counts = self._parts.redactor.value(dict(attributes), known[draft.source.run])
                 attributes = cast("dict[str, Any]", cleaned)
-                clean.add(found)
-            source = nobody
+                found |= counts
             if draft.source != UNNAMED:
-                source = Source(
-                    actor=clean(draft.source.actor) or actor.id,
-                    role=clean(draft.source.role),
+                source = msgspec.structs.replace(
+                    draft.source,
+                    actor=draft.source.actor or actor.id,
                     door=actor.door,
-                    session=clean(draft.source.session),
-                    run=clean(draft.source.run),
-                    node=clean(draft.source.node),
                     trust=min(draft.source.trust, actor.authority),
                 )
             entry = Entry(
                 ref=ref,
                 id=draft.id or self._parts.ids.new(),
-                kind=clean(draft.kind) or draft.kind,
-                content=clean(draft.content) or "",
-                tags=tuple(dict.fromkeys([tag for tag in map(clean, draft.tags) if tag])) if draft.tags else (),
-                subject=clean(draft.subject),
+                kind=draft.kind,
+                content=draft.content,
+                tags=tuple(dict.fromkeys(filter(None, tags))) if tags else (),
+                subject=draft.subject,
                 attributes=attributes,
                 source=source,
                 state=draft.state,
                 created_at=draft.created_at if draft.created_at is not None else now,
-                expires_at=_expiry(draft, rules.policy, now),
+                expires_at=draft.expires_at if draft.expires_at is not None or lifetime is None else now + lifetime,
                 pinned=draft.pinned,
             )
-            result.append((entry, clean.findings, draft.id is None))
+            if own := changed[draft.source.run]:
+                _refuse_names(own, ref, draft, f"/entries/{number}" if len(placed) > 1 else "")
+                for text in _texts(draft):
+                    for kind, count in own[text].findings.items() if text in own else ():
+                        found[kind] = found.get(kind, 0) + count
+                entry = _clean(entry, draft.source, own)
+            result.append((entry, found))
         return result
 
-    def _sweep(self, actor: Actor, placed: Sequence[Placed], rules: Rules) -> dict[str | None, Mapping[str, Redaction]]:
-        """Every text a caller can write but attributes, redacted in one sweep per run: many at once cost a quarter, and
-        a label that a thousand entries share is looked at once."""
-        texts: dict[str | None, dict[str, None]] = {}
-        for ref, draft in placed:
-            source = draft.source
-            own = texts.setdefault(source.run, {})
-            own[draft.content] = own[draft.kind] = own[ref] = None
-            for text in (draft.id, draft.subject, *draft.tags):
-                if text:
-                    own[text] = None
-            if source != UNNAMED:
-                for text in (source.actor, source.role, source.session, source.run, source.node):
-                    if text:
-                        own[text] = None
-        redacted: dict[str | None, Mapping[str, Redaction]] = {}
-        for run, wanted in texts.items():
-            known = self._rules.known(actor.tenant, run, rules)
-            found = self._parts.redactor.many(list(wanted), known)
-            redacted[run] = dict(zip(wanted, found, strict=True))
-        return redacted
+
+def _texts(draft: Draft) -> list[str]:
+    """The texts of a draft that are redacted, attributes apart."""
+    source, found = draft.source, [draft.kind, draft.content, *draft.tags]
+    if draft.subject:
+        found.append(draft.subject)
+    if source != UNNAMED:
+        named = (source.actor, source.role, source.session, source.run, source.node)
+        found = [*filter(None, named), *found]
+    return found
+
+
+def _refuse_names(changed: Mapping[str, Redaction], ref: str, draft: Draft, pointer: str) -> None:
+    """Refuse a draft whose ref, id or tag to replace is a secret or holds one."""
+    if ref in changed:
+        raise secret_name("/ref")
+    for name, text in (("id", draft.id), ("replaces", draft.replaces)):
+        if text in changed:
+            raise secret_name(f"{pointer}/{name}")
+
+
+def _clean(entry: Entry, said: Source, changed: Mapping[str, Redaction]) -> Entry:
+    """An entry with the texts that were redacted. `said`: the source as the caller names it."""
+
+    def clean(text: T) -> T:
+        found = changed.get(text or "")
+        return found.text if found is not None else text
+
+    named = {name: clean(getattr(said, name)) for name in ("actor", "role", "session", "run", "node")}
+    named["actor"] = named["actor"] or entry.source.actor
+    return msgspec.structs.replace(
+        entry,
+        kind=clean(entry.kind),
+        content=clean(entry.content),
+        tags=tuple(dict.fromkeys(map(clean, entry.tags))),
+        subject=clean(entry.subject),
+        source=msgspec.structs.replace(entry.source, **named),
+    )
 
 
 def _check_quota(head: Head, policy: TenantPolicy, entries: int, size: int) -> None:
@@ -397,12 +409,6 @@ def canonical_request(ref: str, drafts: Sequence[Draft], *more: Any) -> bytes:
         return canonical([ref, documents, *more])
     except TypeError:
         raise Invalid("The entries have no canonical JSON form.", pointer="/entries") from None
-
-
-def _expiry(draft: Draft, policy: TenantPolicy, now: int) -> int | None:
-    if draft.expires_at is not None or policy.default_ttl_ms is None:
-        return draft.expires_at
-    return now + policy.default_ttl_ms
 
 
 def _replay(stored: tuple[str, bytes], digest: str) -> list[Receipt]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, islice
 
 from reverie.core.entry import Entry, speaker
 from reverie.core.pause import paced
@@ -27,13 +28,16 @@ def model_of(embedder: Embedder) -> str:
 
 def indexed(entries: Sequence[Entry], embedder: Embedder | None) -> list[Indexed]:
     """The words and vectors of entries. Made outside transactions: an embedder may be slow."""
-    found = [_passages(entry) for entry in paced(entries)]
-    vectors = iter(embedder.embed([text for own in found for _, text in own]) if embedder and found else ())
-    model = model_of(embedder) if embedder else ""
-    return [
-        (_terms(entry, own), (model, b"".join([next(vectors) for _ in own])) if embedder else None)
-        for entry, own in zip(paced(entries), found, strict=True)
-    ]
+    words: list[list[str]] = []
+    texts: list[list[str]] = []
+    for entry in paced(entries):
+        parts = _passages(entry)
+        words.append(_terms(entry, parts))
+        texts.append([text for _, text in parts])
+    if embedder is None or not texts:
+        return [(own, None) for own in words]
+    vectors, model = iter(embedder.embed(list(chain.from_iterable(texts)))), model_of(embedder)
+    return [(own, (model, b"".join(islice(vectors, len(parts))))) for own, parts in zip(words, texts, strict=True)]
 
 
 def _passages(entry: Entry) -> list[tuple[Passage, str]]:

@@ -30,6 +30,8 @@ class PreparedEntry(msgspec.Struct, frozen=True):
     terms: Sequence[str]
     vector: tuple[str, bytes] | None
     minted: bool
+    size: int
+    """Bytes of the content, by which quotas count."""
     replaces: str | None = None
 
 
@@ -68,7 +70,7 @@ def store_entry(
     data: dict[str, object] = {
         "ref": entry.ref,
         "kind": entry.kind,
-        "bytes": entry.byte_size,
+        "bytes": item.size,
         "hash": entry_hash(tx.log_key(), entry),
     }
     if item.findings:

@@ -189,9 +189,14 @@ class Redactor:
         return Redaction(data.decode("utf-8", "surrogatepass"), MappingProxyType(dict(findings)))
 
     def many(self, texts: Sequence[str], known: KnownSecrets = KnownSecrets.EMPTY) -> list[Redaction]:
-        """Exactly `[text(t) for t in texts]`, fast when most texts are clean: the batch is filtered as one."""
-        results = [Redaction(text, _NOTHING) for text in texts]
-        for batch in paced(batches([encode(text) for text in texts])):
+        """Exactly `[text(t) for t in texts]`, fast when most texts are clean."""
+        changed = self.changed(texts, known)
+        return [changed.get(text) or Redaction(text, _NOTHING) for text in texts]
+
+    def changed(self, texts: Sequence[str], known: KnownSecrets = KnownSecrets.EMPTY) -> dict[str, Redaction]:
+        """The texts that something was found in, each redacted: the batch is filtered as one."""
+        results: dict[str, Redaction] = {}
+        for batch in paced(batches([text.encode("utf-8", "surrogatepass") for text in texts])):
             starts, joined = batch.starts, batch.joined
             suspects: set[int] = set()
             for start, end, _ in known.find(joined):
@@ -205,8 +210,10 @@ class Redactor:
                         at = bisect_right(starts, match.start())
                         suspects.add(at - 1)
                         position = starts[at] if at < len(starts) else len(joined)
-            for i in paced(suspects):
-                results[batch.first + i] = self.text(texts[batch.first + i], known)
+            for suspect in paced([texts[batch.first + i] for i in suspects]) if suspects else ():
+                redaction = self.text(suspect, known)
+                if redaction.findings:
+                    results[suspect] = redaction
         return results
 
     def value(self, value: JSON, known: KnownSecrets = KnownSecrets.EMPTY) -> tuple[JSON, Mapping[str, int]]:

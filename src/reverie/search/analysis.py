@@ -96,20 +96,20 @@ def terms(text: str) -> list[str]:
     An identifier is there whole and in parts (`ERR_42`: err_42, err, 42). A text of nothing but function words keeps
     them, so that it can still be found.
     """
-    return analysed([text])[0][0]
+    return _analysed(text)[0]
 
 
 def analysed(texts: Sequence[str]) -> list[tuple[list[str], tuple[str, bool]]]:
     """The terms of each text as `terms` gives them, with its language and whether it shows that."""
-    plain = [text if text.isascii() else unicodedata.normalize("NFKC", text) for text in texts]
-    found = []
-    for text, guessed in zip(plain, [guess(text) for text in plain], strict=True):
-        language = guessed[0]
-        # no word has white space in it
-        kept = list(chain.from_iterable(map(_seen[language].__getitem__, text.split())))
-        kept = kept or [term for word in _WORD.findall(text) for term, _, _ in _compute(word, language)]
-        found.append((kept, guessed))
-    return found
+    return [_analysed(text) for text in texts]
+
+
+def _analysed(text: str) -> tuple[list[str], tuple[str, bool]]:
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    guessed = guess(plain)
+    # no word has white space in it
+    kept = list(chain.from_iterable(map(_seen[guessed[0]].__getitem__, plain.split())))
+    return kept or [term for word in _WORD.findall(plain) for term, _, _ in _compute(word, guessed[0])], guessed
 
 
 def query_terms(text: str) -> list[str]:
@@ -250,7 +250,7 @@ class _Seen(dict[str, tuple[str, ...]]):
         self._language = language
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        found = tuple(term for word in _WORD.findall(piece) for term in _kept(word, self._language))
+        found = tuple([term for word in _WORD.findall(piece) for term in _kept(word, self._language)])
         if len(piece) <= MAX_TERM_LENGTH:
             if len(self) >= _REMEMBERED:
                 self.clear()

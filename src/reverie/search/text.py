@@ -24,9 +24,11 @@ def searchable(
     The time is not written into it: a time in a question is matched against `created_at` itself (`when.py`). Tags of
     programs (`~`) and of dreams are marks: entries are filtered by them, and not found by their words.
     """
-    marks = (tag for tag in tags if not tag.startswith(MARKS))
-    labels = [label for label in (subject, *marks) if label and label not in content]
     said = f"{speaker}: {content}" if speaker else content
+    if not subject and not tags:
+        return said
+    marks = [tag for tag in tags if not tag.startswith(MARKS)]
+    labels = [label for label in (subject, *marks) if label and label not in content]
     return f"{said} ({', '.join(labels)})" if labels else said
 
 

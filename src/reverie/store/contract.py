@@ -330,7 +330,9 @@ class WriteTx(ReadTx, Protocol):
 class ControlTx(Protocol):
     """Data outside of tenants: the list of tenants and their keys."""
 
-    now: int
+    @property
+    def now(self) -> int:
+        """The time of the transaction."""
 
     def tenants(self) -> list[str]:
         """Every tenant, by name."""

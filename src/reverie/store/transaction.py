@@ -166,14 +166,14 @@ class WriteVerbs(ReadVerbs):
         self._grew = True
         held.position += 1
         entry = msgspec.structs.replace(entry, position=held.position, born_seq=seq, epoch=held.head.epoch)
-        self._add("add_entry", self._entry_row(entry))
         self._count(1, len(entry.content.encode()))
+        words = pack(terms, held.log_key)
+        self._add("add_entry", self._entry_row(entry))
         for tag in entry.tags:
             self._add("add_tag", (held.n, entry.ref, tag, entry.position))
         if entry.subject or entry.tags:
             for who in index_keys(held.log_key, entry.subject, entry.tags):
                 self._add("add_about", (held.n, who, entry.position))
-        words = pack(terms, held.log_key)
         self._add("add_recall", (held.n, entry.ref, entry.position, seq, False, words, *self._model(vector)))
         return entry
 

@@ -43,8 +43,8 @@ def _draft(entry: EntryIn, pointer: str) -> Draft:
             node=source.node,
             trust=source.trust,
         ),
-        created_at=_instant(entry.created_at, f"{pointer}/created_at"),
-        expires_at=_instant(entry.expires_at, f"{pointer}/expires_at"),
+        created_at=None if entry.created_at is None else from_iso(entry.created_at, pointer=f"{pointer}/created_at"),
+        expires_at=None if entry.expires_at is None else from_iso(entry.expires_at, pointer=f"{pointer}/expires_at"),
         pinned=entry.pinned,
         replaces=entry.replaces,
     )

@@ -98,7 +98,7 @@ class PostgresStore:
 
     def write(self, scope: Scope, body: Callable[[WriteTx], T]) -> T:
         self._at_home()
-        return cast(T, without_pauses(lambda: self._writer.submit(scope, body)))
+        return cast(T, without_pauses(self._writer.submit, scope, body))
 
     def read(self, scope: Scope, body: Callable[[ReadTx], T]) -> T:
         searches = getattr(body, "searches", False)

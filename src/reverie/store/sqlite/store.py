@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
@@ -257,7 +258,7 @@ class SqliteStore:
         return self._submit(scope, body)
 
     def _submit(self, scope: Scope, body: Callable[[Any], T]) -> T:
-        return cast(T, without_pauses(lambda: self._writing().submit(scope, body)))
+        return cast(T, without_pauses(self._writing().submit, scope, body))
 
     def _run_ahead(self, scope: Scope, body: Callable[[WriteTx], T]) -> Callable[[Any], T]:
         """A heavy body that has made its rows, or the body as it is (see ahead.py)."""
@@ -277,10 +278,10 @@ class SqliteStore:
 
     def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
         if not write:
-            return self._reading(lambda db: body(SqliteControlTx(db, self._clock.now())))
+            return self._reading(lambda db: body(SqliteControlTx(db, self._clock)))
 
         def run(part: ControlPart) -> T:
-            tx = SqliteControlTx(part.db, self._clock.now())
+            tx = SqliteControlTx(part.db, self._clock)
             result = body(tx)
             part.frees = tx.revoked
             return result
@@ -426,11 +427,15 @@ class SqliteStore:
 class SqliteControlTx:
     """Data outside of tenants."""
 
-    def __init__(self, db: apsw.Connection, now: int) -> None:
+    def __init__(self, db: apsw.Connection, clock: Clock) -> None:
         self._db = db
-        self.now = now
+        self._clock = clock
         self.revoked = False
         """Whether a key was revoked: that is done on a full disk too."""
+
+    @cached_property
+    def now(self) -> int:
+        return self._clock.now()
 
     def tenants(self) -> list[str]:
         return [row[0] for row in self._db.execute(QUERIES["tenants"])]

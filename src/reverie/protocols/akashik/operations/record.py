@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from reverie.core.entry import MAX_TAG_LENGTH, Entry, EntryState, Link, Scope
 from reverie.core.errors import QuotaExceeded, ReverieError
 from reverie.memory.insertion import PreparedEntry
@@ -177,7 +179,7 @@ def _enrich(ready: Ready, made: units.Wish, relations: Sequence[Relation], retra
         found = {**item.findings}
         for name, number in ready.findings.items():  # the payload was clean before it came here
             found[name] = max(found.get(name, 0), number)
-        return PreparedEntry(item.entry, found, item.terms, item.vector, item.minted)
+        return msgspec.structs.replace(item, findings=found)
 
     enriched = not services.faults.on(ready.actor.tenant, "enrichment")
     item: PreparedEntry | None = None

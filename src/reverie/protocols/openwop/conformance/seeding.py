@@ -84,7 +84,9 @@ class Seeder:
                 f"An entry has at most {policy.max_entry_bytes} bytes and {policy.max_tags} tags.", pointer="/entries"
             )
         words, vector = indexed([entry], self._parts.embedder)[0]
-        return PreparedEntry(entry=entry, findings={}, terms=words, vector=vector, minted=draft.id is None)
+        return PreparedEntry(
+            entry=entry, findings={}, terms=words, vector=vector, minted=draft.id is None, size=entry.byte_size
+        )
 
 
 def _replace(tx: WriteTx, actor: Actor, item: PreparedEntry, before: Entry) -> None:
