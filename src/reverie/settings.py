@@ -350,7 +350,9 @@ def read_file(environment: Mapping[str, str] | None = None) -> tuple[Path | None
     known = [item.metadata["variable"] for item in fields(Settings)]
     for name, value in values.items():
         if name not in known and name not in CLIENT:
-            raise Invalid(f"{path}: there is no setting {name[:64]}. `reverie settings` lists them.")
+            meant = f"REVERIE_{name.upper()}"
+            hint = f" Did you mean {meant}?" if meant in known else ""
+            raise Invalid(f"{path}: there is no setting {name[:64]}.{hint} `reverie settings` lists them.")
         if not isinstance(value, str | int | bool):
             raise Invalid(f"{path}: {name} is a text, a whole number, true or false.")
         if name in secret and mode & 0o077:

@@ -196,6 +196,7 @@ def test_the_configuration_file(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mo
     assert found["REVERIE_DATA"][1] == "environment"
     for text, words in (
         ("REVERIE_PROT = 1", "no setting REVERIE_PROT"),
+        ("port = 1", "Did you mean REVERIE_PORT?"),
         ("REVERIE_PORT = [1]", "REVERIE_PORT is a text"),
         ("REVERIE_PORT = ", "not TOML"),
         ("REVERIE_PORT = 99999", "0 to 65535"),
