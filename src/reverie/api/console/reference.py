@@ -20,7 +20,6 @@ PROTOCOLS = ("akashik", "anthropic", "mcp", "mem0", "openwop")
 """Groups of operations that come after our own."""
 OWN = ("entries", "recall", "dreams", "schedules", "tenant", "secrets", "log", "bundles")
 """Our own, in the order in which they are needed."""
-_DEEPEST = 6
 
 
 async def docs(request: Request) -> Response:
@@ -100,8 +99,8 @@ def _operation(path: str, method: str, operation: Mapping[str, Any], schemas: Ma
             for one in operation.get("parameters", ())
             if "name" in one
         ],
-        "body": _pretty(_example(schema, schemas, 0)) if schema is not None else None,
-        "answer": _pretty(_example(shape, schemas, 0)) if shape is not None else None,
+        "body": _pretty(_example(schema, schemas)) if schema is not None else None,
+        "answer": _pretty(_example(shape, schemas)) if shape is not None else None,
         "statuses": [
             {"status": str(status), "description": answer.get("description", "")} for status, answer in answers.items()
         ],
@@ -112,12 +111,13 @@ def _pretty(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
-def _example(schema: Any, schemas: Mapping[str, Any], depth: int) -> Any:
-    """A value of the shape a schema describes: its own example where it has one."""
-    if not isinstance(schema, dict) or depth > _DEEPEST:
+def _example(schema: Any, schemas: Mapping[str, Any], within: frozenset[str] = frozenset()) -> Any:
+    """A value of the shape a schema describes: its own example where it has one. A shape in itself is left out."""
+    if not isinstance(schema, dict):
         return None
     if "$ref" in schema:
-        return _example(schemas.get(schema["$ref"].rsplit("/", 1)[-1]), schemas, depth + 1)
+        name = schema["$ref"].rsplit("/", 1)[-1]
+        return None if name in within else _example(schemas.get(name), schemas, within | {name})
     if schema.get("examples"):
         return schema["examples"][0]
     for name in ("example", "default", "const"):
@@ -127,14 +127,15 @@ def _example(schema: Any, schemas: Mapping[str, Any], depth: int) -> Any:
         return schema["enum"][0]
     for name in ("anyOf", "oneOf", "allOf"):
         if schema.get(name):
-            return _example(schema[name][0], schemas, depth + 1)
+            return _example(schema[name][0], schemas, within)
     kind = schema.get("type")
     if isinstance(kind, list):
         kind = kind[0]
     if kind == "object" or "properties" in schema:
         properties = schema.get("properties", {})
         wanted = schema.get("required") or list(properties)
-        return {name: _example(properties[name], schemas, depth + 1) for name in wanted if name in properties}
+        return {name: _example(properties[name], schemas, within) for name in wanted if name in properties}
     if kind == "array":
-        return [_example(schema.get("items"), schemas, depth + 1)]
+        item = _example(schema.get("items"), schemas, within)
+        return [] if item is None else [item]
     return {"string": "text", "integer": 0, "number": 0, "boolean": False}.get(str(kind))

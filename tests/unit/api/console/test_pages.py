@@ -19,6 +19,7 @@ from reverie.api.console import change
 from reverie.api.console import page as forms
 from reverie.api.console.access import HEADERS, LINK_KEY
 from reverie.api.console.operate import POLICY, explained
+from reverie.api.console.reference import OWN, described
 from reverie.api.console.routes import PAGES
 from reverie.api.console.text import visible
 from reverie.app import build_app, build_host
@@ -504,6 +505,13 @@ def test_agents_show_what_they_lack(site: Site) -> None:
     assert "degraded" in page
     assert "no-such-thing" in page
     assert browser.post("/agents", data={"do": "install", "manifest": "{", "token": sent}).status_code == 400
+
+
+def test_the_examples_of_the_reference_have_values(site: Site) -> None:
+    groups = described(site.app)["groups"]
+    ours = [one for group in groups if group["tag"] in OWN for one in group["operations"]]
+    assert [one["path"] for one in ours if "null" in (one["answer"] or "") + (one["body"] or "")] == []
+    assert "`" not in re.sub(r"<code>.*?</code>", "", site.browser().get("/docs").text)
 
 
 def test_the_reference_is_open_and_its_session_can_try(site: Site) -> None:
