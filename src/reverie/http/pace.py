@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-EACH_TURN = 4
+EACH_TURN = 2
 
 
 class Pace:

@@ -26,7 +26,7 @@ PAUSE_SECONDS = 0.05
 HEARTBEAT_SECONDS = 10.0
 _PAGE = 100
 _MOST_PAGES = 32
-_WOKEN = 8
+_WOKEN = 4
 """Streams that are woken in one turn of the event loop, so that other requests have theirs in between."""
 
 

@@ -21,7 +21,7 @@ from itertools import accumulate, chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from reverie.core.pause import paced
+from reverie.core.pause import paced, pause
 from reverie.redact import decode, markers, tree
 from reverie.redact.entropy import forget_candidates
 from reverie.redact.escapes import ESCAPE, escaped, unescape
@@ -71,6 +71,8 @@ _DEPTH: Final = 2
 _WAS_DENSE: Final = 64
 _DENSE_MARKER: Final = markers.PREFIX + DENSE.encode() + b"]"
 _BETWEEN: Final = b"\n\n\n"
+# Bytes of a block from which one rule is long work: others get their turn before the next.
+_LARGE: Final = 16 * 1024
 # Distance behind its block within which a value over several lines is searched for in such a text.
 _REACH: Final = 4 * 1024
 
@@ -322,6 +324,8 @@ class Redactor:
         """
         left: set[Range] = set()
         for index, ranges in hits.items():
+            if len(chunk) > _LARGE:
+                pause()
             generic = index in self._generic
             meter.work(min(RULE, len(chunk) >> 4))
             meter.work(PLACE * len(ranges), generic=generic)

@@ -9,6 +9,7 @@ from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
+from reverie.core.pause import paced
 from reverie.redact.automata import Automata
 from reverie.redact.markers import presence
 from reverie.redact.rules.required import FOLDED, all_required
@@ -61,7 +62,7 @@ class PatternFilter:
         """The numbers of the patterns that occur in `data`, ascending, each with the parts of it where it does, without
         the `skipped` ones; with `near`, only in parts within reach of these places."""
         found: dict[int, list[Range]] = {}
-        for parts in pieces(data, near):
+        for parts in paced(pieces(data, near)):
             start, end = max(0, parts[0][0] - 1), parts[-1][1]
             text = data if end - start == len(data) else data[start:end]
             numbers = self._automata.match(text)

@@ -16,6 +16,7 @@ _WINDOW: Final = 3 * 1024
 # No pattern reaches further.
 OVERLAP: Final = 1024
 _NEAR: Final = 512
+_TOGETHER: Final = 2 * _BLOCK
 # So many finds, with no more than so many bytes between them, are replaced together.
 _MANY: Final = 500
 _SPARSE: Final = 8
@@ -38,13 +39,14 @@ Range = tuple[int, int]
 
 
 def pieces(chunk: bytes, near: Sequence[int] | None = None) -> list[list[Range]]:
-    """`chunk` as short ranges, in groups of those that touch: see `_pieces`."""
+    """`chunk` as short ranges, in groups of those that touch: see `_pieces`. While a group is searched no other thread
+    computes, so it is short."""
     ranges = _pieces(chunk, near)
     if len(ranges) == 1:
         return [ranges]
     groups, first = [], 0
     for i, (_, end) in enumerate(ranges, 1):
-        if i == len(ranges) or ranges[i][0] > end:
+        if i == len(ranges) or ranges[i][0] > end or end - ranges[first][0] >= _TOGETHER:
             groups.append(ranges[first:i])
             first = i
     return groups

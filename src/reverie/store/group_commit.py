@@ -32,7 +32,7 @@ MOST_HERE = 32
 """A larger group is served by a thread: an event loop has others to look after."""
 _A_CROWD = 4
 _MOST_CROWDS = 1024
-_WOKEN = 8
+_WOKEN = 2
 _PATIENCE_SECONDS = 0.002
 _LOOK_AGAIN_SECONDS = 0.0003
 

@@ -18,6 +18,7 @@ import pytest
 from bench.redact_hostile import crossed, hostile
 
 import reverie.redact
+from reverie.core.pause import PAUSE, Pauses
 from reverie.redact import RULES, Redactor
 from reverie.redact.automata import Automata
 from reverie.redact.filter import PatternFilter
@@ -336,3 +337,23 @@ def test_values_that_are_judged_in_vain_use_up_the_steps(monkeypatch: pytest.Mon
     text = texts(96_000)["pairs on one line"]
     REDACTOR.text(text)
     assert 0 < asked < 14 * len(text) // 1024
+
+
+def test_a_long_line_is_searched_in_parts_with_pauses_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the automata read, no other thread computes: 5 MB at one go kept every tenant waiting for 140 ms."""
+    sizes: list[int] = []
+    match = Automata.match
+
+    def watched(automata: Automata, data: bytes) -> list[int] | None:
+        sizes.append(len(data))
+        return match(automata, data)
+
+    monkeypatch.setattr(Automata, "match", watched)
+    pauses: list[None] = []
+    token = PAUSE.set(Pauses(lambda: pauses.append(None)))
+    try:
+        REDACTOR.many(["the pump was checked, and the valve is closed; " * 20_000])
+    finally:
+        PAUSE.reset(token)
+    assert max(sizes) < 80_000
+    assert len(pauses) >= len(sizes) - 1 > 10
