@@ -77,9 +77,12 @@ class WordVectors:
         shares = np.zeros(len(texts))
         if len(there):
             # integers below 2^24: exact in any order. One product a word and block: larger ones would start threads
-            table = _rows(said, asked.shape[1])
-            blocks = [table[at : at + _BLOCK] for at in range(0, len(table), _BLOCK)]
-            cosines = np.stack([np.concatenate([block @ one for block in blocks]) for one in asked])
+            data = np.frombuffer(b"".join(said), dtype=np.int8).reshape(-1, asked.shape[1])
+            cosines = np.empty((len(asked), len(data)), dtype=np.float32)
+            for at in range(0, len(data), _BLOCK):
+                block = data[at : at + _BLOCK].astype(np.float32)
+                for word, own in zip(asked, cosines, strict=True):
+                    np.dot(block, word, out=own[at : at + _BLOCK])
             closest = np.maximum.reduceat(cosines, starts[there], axis=1).astype(np.float64) / 127**2
             doublings = np.log2(np.maximum(sizes[there], _FEW) / _FEW)
             unlike = _UNLIKE + _LONGER * doublings
@@ -94,13 +97,14 @@ class WordVectors:
     def _of(self, texts: Sequence[str], language: str) -> list[bytes]:
         """The vectors of the content words of each text, one after the other. No language: a text is one word."""
         pieces = self._seen.setdefault(language, {})
-        split = str.split if language else lambda text: [text]
+        split = [text.split() if language else [text] for text in texts]
         try:
-            return [b"".join(map(pieces.__getitem__, split(text))) for text in texts]
+            return [b"".join(map(pieces.__getitem__, own)) for own in split]
         except KeyError:
-            own = {piece: pieces.get(piece) for text in texts for piece in split(text)}
+            there = dict.fromkeys(chain.from_iterable(split))
+        own = {piece: data for piece in there if (data := pieces.get(piece)) is not None}
         # those not seen before are embedded together, at a third of the cost
-        new = {piece: list(written(piece, language)) if language else [piece] for piece in own if own[piece] is None}
+        new = {piece: list(written(piece, language)) if language else [piece] for piece in there if piece not in own}
         words = list(dict.fromkeys(chain.from_iterable(new.values())))
         vectors = dict(zip(words, self._embed(words), strict=True))
         made = {piece: b"".join([vectors[word] for word in said]) for piece, said in new.items()}
@@ -108,13 +112,12 @@ class WordVectors:
             pieces.clear()
         pieces.update((piece, data) for piece, data in made.items() if len(piece) <= MAX_TERM_LENGTH)
         own |= made
-        return [b"".join([own[piece] or b"" for piece in split(text)]) for text in texts]
+        return [b"".join(map(own.__getitem__, one)) for one in split]
 
 
-def _rows(vectors: Sequence[bytes], dimensions: int = -1) -> Any:
+def _rows(vectors: Sequence[bytes]) -> Any:
     """Vectors as numbers, a row each."""
-    rows = len(vectors) if dimensions < 0 else -1
-    return np.frombuffer(b"".join(vectors), dtype=np.int8).reshape(rows, dimensions).astype(np.float32)
+    return np.frombuffer(b"".join(vectors), dtype=np.int8).reshape(len(vectors), -1).astype(np.float32)
 
 
 def vectors_know(query: str) -> float:

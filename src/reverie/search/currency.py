@@ -66,8 +66,8 @@ _ENGLISH = re.compile(
     r"|(?:up|down) from|with (?:immediate )?effect|effective (?:from|immediately)"
     r"|from (?:today|tomorrow|next|this) ?\w*|(?:from|starting|beginning)(?: on| in)?(?: \d{1,2}(?:st|nd|rd|th)?)?"
     r" (?:january|february|march|april|may|june|july|august|september|october|november|december)(?: on)?)\b",
-    re.IGNORECASE,
 )
+"""In lower case: ignoring case takes several times as long."""
 _ENGLISH_AMBIGUOUS = re.compile(
     r"\b(?:(?-i:[Nn]ew(?= [a-z0-9]))|since|moving|changes|replace[sd]|stopped|closed|left|sold|up to|finished|ended"
     r"|passed|again|back on)\b",
@@ -331,9 +331,9 @@ def changes(text: str, guessed: tuple[str, bool]) -> bool:
 
 def _change(text: str, guessed: tuple[str, bool]) -> float:
     """Certainty that a text says that something changed: 1, 0.5 for a word that often means something else, or 0."""
-    words = set(_PLAIN_WORD.findall(text.lower()))
-    telling = not words.isdisjoint(_TELLING)
-    if telling and _ENGLISH.search(text) is not None:
+    lowered = text.lower()
+    telling = not _TELLING.isdisjoint(_PLAIN_WORD.findall(lowered))
+    if telling and _ENGLISH.search(lowered) is not None:
         return 1.0
     if (guessed != (ENGLISH, True) or not text.isascii()) and _OTHERS.search(text) is not None:
         return 1.0

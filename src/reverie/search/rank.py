@@ -284,10 +284,12 @@ def _own_signals(
     candidates: Sequence[Candidate], question: Question, weights: Weights
 ) -> tuple[list[float], list[float], list[float]]:
     """Words, meaning and likeness of each candidate, by its place in the list."""
-    best = max((candidate.lexical or 0.0 for candidate in candidates), default=0.0) or 1.0
-    words = [weights.words * candidate.cover * (candidate.lexical or 0.0) / best for candidate in candidates]
+    lexical = [one.lexical or 0.0 for one in candidates]
+    best = max(lexical, default=0.0) or 1.0
+    words = [weights.words * one.cover * own / best for one, own in zip(candidates, lexical, strict=True)]
     factor = meaning_worth(question, weights) * (weights.words or 1.0)
-    meaning = [factor * min(1.0, dense) if (dense := one.dense or 0.0) > 0 else 0.0 for one in candidates]
+    dense = [one.dense or 0.0 for one in candidates]
+    meaning = [factor * (own if own < 1.0 else 1.0) if own > 0 else 0.0 for own in dense]
     # all names of days and months are alike: what names a time is compared as a time
     likeness = weights.alike * question.known * (1 - question.dated)
     alike = [likeness * candidate.alike for candidate in candidates]

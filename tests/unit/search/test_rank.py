@@ -217,6 +217,7 @@ def test_a_change_with_a_quarter_of_the_score_comes_first():
     [
         ("Marta sold the cargo bike", 0.5),  # a word that often means something else
         ("Marta no longer has the cargo bike", 1.0),
+        ("Marta NO LONGER has the cargo bike", 1.0),
         ("Marta takes the cargo bike, same day", 1.0),
         ("A bicicleta de Marta passou para as mãos do Rui", 1.0),  # many of its words could be English
         ("Marta keeps the cargo bike in the shed", 0.0),
