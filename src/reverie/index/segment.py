@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import mmap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from reverie.core.lazy import np
 from reverie.index.codes import FEWEST, coded
@@ -57,6 +57,10 @@ class ScoredPassage(NamedTuple):
     cover: float = 0.0
     span: tuple[int, int] | None = None
     """The characters that it is; None: the whole content."""
+
+
+_scored = cast("Callable[[Iterable[Any]], ScoredPassage]", partial(tuple.__new__, ScoredPassage))
+"""As `ScoredPassage._make`, without a call of Python code for each."""
 
 
 class Damaged(Exception):
@@ -423,7 +427,8 @@ def picked(
     if (most := sum(len(own[0]) for own in columns)) > limit:
         # everything at least as good as the last place, so that ties are cut by position and not by chance
         last = np.partition(np.concatenate([own[1] for own in columns]), most - limit)[most - limit]
-        columns = [tuple(column[own[1] >= last] for column in own) for own in columns]
+        kept = [np.flatnonzero(own[1] >= last) for own in columns]
+        columns = [tuple(column[rows] for column in own) for own, rows in zip(columns, kept, strict=True)]
     at = [(one.positions[own[0]], one.numbers_of(own[0])) for one, own in zip(segments, columns, strict=True)]
     positions, numbers = at[0] if len(at) == 1 else map(np.concatenate, zip(*at, strict=True))
     rows, scores, covers = columns[0] if len(columns) == 1 else map(np.concatenate, zip(*columns, strict=True))
@@ -440,4 +445,4 @@ def picked(
                 spans[place] = span
     scores = scores.astype(np.float64) / unit
     chosen = [column[order].tolist() for column in (positions, numbers, scores, covers)]
-    return list(map(ScoredPassage, *chosen, spans))
+    return list(map(_scored, zip(*chosen, spans, strict=True)))

@@ -28,6 +28,8 @@ _ROUNDED = 1e-4
 """More than sums of float32 are wrong by, as a share."""
 _BESIDES = 60
 """Passages that a memory is taken to have besides its own when the rarity of words is worked out."""
+_GROUP = 32
+"""Passages whose best sum stands for them when a floor for the best is looked for."""
 _LOOKUP = 8
 """Looking up a word for one row takes as long as adding up this many postings."""
 
@@ -142,6 +144,15 @@ def _common(rows: Ints, others: Ints) -> Ints:
     return few[many[at] == few] if len(many) else few[:0]
 
 
+def _reached(sums: npt.NDArray[np.float32], limit: int) -> float:
+    """A sum that so many of the passages reach: the best of so many groups do."""
+    groups = len(sums) // _GROUP
+    if groups < limit:
+        return 0.0
+    best = sums[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
+    return float(np.partition(best, groups - limit)[groups - limit])
+
+
 class _Search:
     """One question in one part."""
 
@@ -187,7 +198,7 @@ class _Search:
             if rest[used] < least * _SURE:
                 break
             rows, values = self._weighed(word)
-            sums[rows] += values
+            np.add.at(sums, rows, values)
             used += 1
         if not used:
             return np.zeros(0, dtype=np.intp)
@@ -199,12 +210,12 @@ class _Search:
             sums = chosen
         # an impact is off by the ratio of the average lengths at most, and by what float32 rounds
         lower, upper = min(1.0, self.ratio) * (1 - _ROUNDED), max(1.0, self.ratio) * (1 + _ROUNDED)
-        floor = (least * _SURE - rest[used]) / upper
-        found = np.flatnonzero(sums >= np.float32(floor)) if floor > 0 else np.flatnonzero(sums)
+        floor = (max(least, _reached(sums, limit) * lower) * _SURE - rest[used]) / upper
+        found = np.flatnonzero(sums >= np.float32(floor) if floor > 0 else sums > 0)
         # words that are left are added up where that takes less than looking them up for every row
         while len(found) > limit and used < len(order) and self._size(order[used]) < _LOOKUP * len(found):
             rows, values = self._weighed(order[used])
-            sums[rows] += values
+            np.add.at(sums, rows, values)
             used += 1
             found = found[sums[found] >= np.float32((least * _SURE - rest[used]) / upper)]
         if len(found) > 2 * limit:

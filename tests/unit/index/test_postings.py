@@ -172,3 +172,20 @@ def test_few_passages_of_a_further_segment_are_scored_exactly(monkeypatch: pytes
     scored.clear()
     assert scoring.best([Part(build(rows[:1000])), Part(build(rows[1000:]))], question, 10) == one
     assert scored[1] < 50  # all that have its rarest word are 111
+
+
+@pytest.mark.parametrize("limit", [1, 7, 60, 200])
+def test_the_best_of_many_passages_are_those_that_a_full_scoring_finds(limit: int) -> None:
+    chance = np.random.default_rng(limit)
+    texts = {n: [f"word{int(w)}" for w in chance.zipf(1.3, 8) if w < 400] for n in range(1, 4001)}
+    words = Words()
+    words.update([(n, pack(terms, KEY)) for n, terms in texts.items()])
+    gone = [int(n) for n in chance.choice(4000, 300, replace=False) + 1]
+    words.remove(gone)
+    left = {n: terms for n, terms in texts.items() if n not in set(gone)}
+    for asked in (["word1", "word2"], ["word1", "word3", "word40", "word200"], ["word7"]):
+        found = words.best(ask(asked, KEY), limit)
+        assert [(one.position, pytest.approx(one.score)) for one in found] == expected(left, asked, limit)
+        odd = [n for n in left if n % 2]
+        everything = words.best(ask(asked, KEY), 4000)
+        assert words.best(ask(asked, KEY), limit, odd) == [one for one in everything if one.position % 2][:limit]
