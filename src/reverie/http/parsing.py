@@ -33,14 +33,17 @@ def parse(body: bytes, *, most: int = MAX_VALUES) -> Any:
     """
     if len(body) > most and more_values(body, most):
         raise TooLarge(f"A body has at most {most} values. Send less at a time.", details={"max_values": most})
-    pause()
+    long = len(body) > _PIECE  # a short one is read between two pauses
+    if long:
+        pause()
     try:
         text = body.decode()
     except UnicodeDecodeError as fault:
         raise Invalid(f"The body is not UTF-8 (byte {fault.start}).", pointer="") from None
     if text.startswith("\ufeff"):
         raise Invalid("The body begins with a byte order mark. Send plain UTF-8.", pointer="")
-    pause()
+    if long:
+        pause()
     try:
         document = _DECODER.decode(text)
     except json.JSONDecodeError as fault:
@@ -49,16 +52,19 @@ def parse(body: bytes, *, most: int = MAX_VALUES) -> Any:
         raise Invalid(f"The body is nested more than {MAX_DEPTH} levels deep.", pointer="") from None
     except ValueError:  # an integer of thousands of digits
         raise Invalid("The body has a number out of range.", pointer="") from None
-    pause()
+    if long:
+        pause()
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
         _check_depth(document)
-    pause()
+    if long:
+        pause()
     if _SURROGATE.search(body):
         try:
             orjson.loads(body)
         except ValueError:
             raise Invalid("The body has text that is not valid Unicode (a lone surrogate).", pointer="") from None
-    pause()
+    if long:
+        pause()
     if b"\\u0000" in body:
         _check_nul(document)
     return document

@@ -220,16 +220,21 @@ class Dispatch:
         if scope["type"] != "http":
             return await self._router(scope, receive, send)
         path: str = scope["path"]
-        refusing: BaseRoute | None = None
+        method: str = scope["method"]
+        others: list[BaseRoute] = []
         for route in self._by_slashes[min(path.count("/"), len(self._by_slashes) - 1)]:
+            if isinstance(route, Route) and method not in route.methods:
+                others.append(route)
+                continue
             match, found = route.matches(scope)
             if match is Match.FULL:
                 scope.update(found)
                 return await route.handle(scope, receive, send)
             if match is Match.PARTIAL:
-                refusing = refusing or route
-        if refusing is not None:
-            return await refusing.handle(scope, receive, send)  # raises: the path does not have the method
+                others.append(route)
+        for route in others:
+            if route.matches(scope)[0] is Match.PARTIAL:
+                return await route.handle(scope, receive, send)  # raises: the path does not have the method
         raise HTTPException(404)
 
 
