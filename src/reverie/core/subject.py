@@ -45,12 +45,11 @@ def fold(text: str) -> str:
 
 def forms(text: str) -> tuple[str, ...]:
     """The folded text, then the form that older releases compared, where that is another."""
-    return tuple(dict.fromkeys((fold(text), _compose(text))))
+    folded = fold(text)
+    return (folded,) if text.isascii() else tuple(dict.fromkeys((folded, _compose(text))))
 
 
 def _compose(text: str) -> str:
-    if text.isascii():
-        return text.lower().strip()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()).strip()
 
 
@@ -61,7 +60,7 @@ def subject_hash(log_key: bytes, subject: str) -> str:
 
 def subject_hashes(log_key: bytes, subject: str) -> tuple[str, ...]:
     """Every hash under which a subject is found: `subject_hash`, and that of older releases where it differs."""
-    return tuple(keyed_hash(log_key, form) for form in forms(subject))
+    return tuple([keyed_hash(log_key, form) for form in forms(subject)])
 
 
 def named_subjects(subject: str | None, tags: Sequence[str]) -> list[str]:

@@ -61,8 +61,8 @@ def sound(page: bytes) -> bool:
 def _compute(page: bytes) -> bytes:
     words = np.frombuffer(page, "<u4", count=(len(page) - SIZE) // 4)
     first, second = _weights(len(words))
-    sums = [int((words * weights).sum(dtype=np.uint32)) for weights in (first, second)]
-    return b"".join(one.to_bytes(4, "little") for one in sums)
+    sums = (words * first).sum(dtype=np.uint32), (words * second).sum(dtype=np.uint32)
+    return np.array(sums, "<u4").tobytes()
 
 
 @cache
