@@ -25,13 +25,6 @@ from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
 DISTILLED_FROM = "distilled-from"
-
-
-def no_tokenizer(_: str) -> int:
-    """The count of a host without a tokenizer."""
-    raise ReverieError("This host has no tokenizer, so it cannot count a budget.", code="no_tokenizer")
-
-
 _PAGE = 1000
 _DENSE = 20
 """Characters per token of the budget above which no memory fits whole, whatever is said twice in it."""
@@ -55,6 +48,8 @@ class Snapshot:
     sources: Sequence[Entry]
     """Entries to distil: earlier dreams are replaced by their originals where those are in cold storage."""
     left_out: Mapping[str, int]
+    count: Count
+    """Tokens of a text; each text of this snapshot is counted once."""
     later: int = 0
     hot_tokens: int | None = None
     """Tokens of the whole memory, where the target for hot memory applies."""
@@ -66,8 +61,6 @@ class Snapshot:
     """For the originals of an earlier dream: the entry of that dream."""
     given: int = 0
     """Number of sources that are not stored entries; these come first."""
-    count: Count = no_tokenizer
-    """Tokens of a text; each text of this snapshot is counted once."""
 
     @property
     def stored(self) -> Sequence[Entry]:
@@ -103,7 +96,7 @@ class Snapshots:
         self._parts = parts
         self._rules = rules
         self._extractive = extractive
-        self.count: Count = parts.tokens.count if parts.tokens is not None else no_tokenizer
+        self.count: Count = parts.tokens.count if parts.tokens is not None else _no_tokenizer
         """Tokens of the host's tokenizer."""
 
     def weighed(self, actor: Actor, plan: DreamPlan, budget: int, policy: TenantPolicy) -> tuple[Snapshot, Work]:
@@ -172,7 +165,7 @@ class Snapshots:
         def body(tx: ReadTx) -> Snapshot:
             head = tx.head()
             if plan.selector is None:
-                return Snapshot(head.seq, (), (), {})
+                return Snapshot(head.seq, (), (), {}, count)
             gone = not plan.selector.states <= READABLE
             where = Filter(states=plan.selector.states, gone=gone, archived=False)
             found = list(each(lambda cursor: tx.scan(where, limit=_PAGE, cursor=cursor, oldest_first=True)))
@@ -187,7 +180,7 @@ class Snapshots:
             sources, held_by = _originals(tx, trusted) if expand else (trusted, {})
             counted = plan.strict and self._parts.tokens is not None
             hot = sum(map(count, paced(hot_texts(found)))) if counted else None
-            return Snapshot(head.seq, trusted, sources, left_out, hot_tokens=hot, held_by=held_by, count=count)
+            return Snapshot(head.seq, trusted, sources, left_out, count, hot_tokens=hot, held_by=held_by)
 
         snapshot = self._parts.store.read(Scope(actor.tenant, plan.ref), body)
         sources = self._cleaned(actor, plan, snapshot.sources)
@@ -261,6 +254,10 @@ class Snapshots:
 def _reach(policy: TenantPolicy, snapshot: Snapshot) -> int:
     """Per mille of its input that a text may have."""
     return max(policy.hot_share(snapshot.hot_tokens), policy.hot_rest(snapshot.hot_tokens))
+
+
+def _no_tokenizer(_: str) -> int:
+    raise ReverieError("This host has no tokenizer, so it cannot count a budget.", code="no_tokenizer")
 
 
 def unchanged(tx: WriteTx, entries: Sequence[Entry]) -> None:
