@@ -95,15 +95,15 @@ class ExtractiveDistiller:
         left = [ordered[i] for i in kept_sources]
         values = values_of(left)
         repeated = _repeated(ordered, said)
+        ids = [
+            (one.id, *(ordered[j].id for j in reversed(copies[i]) if j != i))
+            for i, one in zip(kept_sources, left, strict=True)
+        ]
         items: list[Candidate] = []
-        collapsed = []
         judged = map(zip, phrases_of(left), values, reasons_of(left))
-        for i, source, verdicts in paced(zip(kept_sources, left, judged, strict=True)):
-            ids = (source.id, *(ordered[j].id for j in reversed(copies[i]) if j != i))
-            if len(ids) > 1:
-                collapsed.append(Collapsed(kept=ids[0], merged=ids[1:]))
+        for i, source, own, verdicts in paced(zip(kept_sources, left, ids, judged, strict=True)):
             since = ordered[copies[i][0]].created_at
-            fresh = candidates(i, source, verdicts, names=names, ids=ids, since=since, repeated=repeated)
+            fresh = candidates(i, source, verdicts, names=names, ids=own, since=since, repeated=repeated)
             if i and fresh:
                 fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
             items.extend(fresh)
@@ -115,7 +115,7 @@ class ExtractiveDistiller:
         concepts, weights = _weighed(items, sum(map(len, values)))
         return PreparedSources(
             sources=tuple(left),
-            collapsed=tuple(collapsed),
+            collapsed=tuple(Collapsed(kept=own[0], merged=own[1:]) for own in ids if len(own) > 1),
             candidates=tuple(items),
             concepts=concepts,
             weights=weights,

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from typing import Literal
 
 from reverie.core.pause import paced
@@ -246,17 +247,20 @@ def _flipped(sources: Sequence[Source], text: str, statements: Sequence[Statemen
     A statement with known sources is held against those; a line whose sources are not known against all of them.
     Headings say nothing.
     """
+    lines = [line for line in text.split("\n") if not _HEADING.fullmatch(line.strip())]
+    if not statements:
+        said = _Said([clause for own in _clauses_of(sources) for clause in own])
+        return tuple(line for line, parts in zip(lines, _parts(lines), strict=True) if _denies(parts, said))
     by_id = {source.id: source for source in sources}
+    named = [by_id[i] for i in {i: None for statement in statements for i in statement.source_ids} if i in by_id]
+    clauses_by_id = {source.id: own for source, own in zip(named, _clauses_of(named), strict=True)}
+    parts_of = _parts([statement.text for statement in statements])
     out = []
-    if statements:
-        for statement in paced(statements):
-            own = [by_id[i] for i in statement.source_ids if i in by_id]
-            if own and _denies(statement.text, _said(own)):
-                out.append(statement.text)
-        return tuple(out)
-    said = _said(sources)
-    lines = (line for line in text.split("\n") if not _HEADING.fullmatch(line.strip()))
-    return tuple(line for line in lines if _denies(line, said))
+    for statement, parts in paced(zip(statements, parts_of, strict=True)):
+        own = [clauses_by_id[i] for i in statement.source_ids if i in clauses_by_id]
+        if own and _denies(parts, _Said([clause for one in own for clause in one])):
+            out.append(statement.text)
+    return tuple(out)
 
 
 class _Said:
@@ -270,19 +274,28 @@ class _Said:
                 self.holding.setdefault(word, []).append(i)
 
 
-def _said(sources: Sequence[Source]) -> _Said:
-    said: list[_Clause] = []
-    phrases = [phrase for own in phrases_of(sources) for phrase in own]
+def _clauses_of(sources: Sequence[Source]) -> list[list[_Clause]]:
+    """The sentences of every source and, where a sentence has several, its clauses."""
+    said = phrases_of(sources)
+    phrases = [phrase for own in said for phrase in own]
     read = [one.tokens if one.text == one.original else tokenize(one.original) for one in paced(phrases)]
-    for tokens, parts in zip(read, [clauses(tokens) for tokens in paced(read)], strict=True):
-        said.append(_Clause(tokens))
-        if len(parts) > 1:
-            said.extend(_Clause(part) for part in parts)
-    return _Said(said)
+    parts = [clauses(tokens) for tokens in paced(read)]
+    made = [
+        [_Clause(tokens), *([_Clause(part) for part in own] if len(own) > 1 else ())]
+        for tokens, own in paced(zip(read, parts, strict=True))
+    ]
+    following = iter(made)
+    return [[clause for one in islice(following, len(own)) for clause in one] for own in said]
 
 
-def _denies(line: str, said: _Said) -> bool:
-    for tokens in clauses(tokenize(line)):
+def _parts(lines: Sequence[str]) -> list[list[list[Token]]]:
+    """The clauses of every line."""
+    tokens = [tokenize(line) for line in paced(lines)]
+    return [clauses(words) for words in paced(tokens)]
+
+
+def _denies(parts: Sequence[Sequence[Token]], said: _Said) -> bool:
+    for tokens in parts:
         clause = _Clause(tokens)
         if len(clause.telling) > 1 and _is_flipped(clause, said.clauses, said.holding):
             return True

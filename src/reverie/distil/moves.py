@@ -100,12 +100,16 @@ def _bare(word: str) -> str:
     return word[:-1] if len(word) > 1 and word[-1] in _PARTICLES and "가" <= word[0] <= "힣" else word
 
 
+def _may_move(text: str) -> bool:
+    low = text.lower()
+    return not _MOVED.isdisjoint(_WORD.findall(low)) or _MOVED_PARTS.search(low) is not None
+
+
 def moves(said: Sequence[tuple[str, str, Hashable]]) -> Iterator[tuple[str, str]]:
     """The ids of statements that move another, and of the one each moves. `said`: id, text and group, in order."""
     read = cache(_read)  # no text outlives the call
     for place, (number, text, group) in enumerate(paced(said)):
-        low = text.lower()
-        if _MOVED.isdisjoint(_WORD.findall(low)) and not _MOVED_PARTS.search(low):
+        if not _may_move(text):
             continue
         dated = read(text)
         longest = max(dated.things, key=lambda thing: (len(thing), thing), default="") if dated else ""
@@ -120,7 +124,7 @@ def moves(said: Sequence[tuple[str, str, Hashable]]) -> Iterator[tuple[str, str]
 
 def adds(older: str, newer: str) -> bool:
     """Whether the statement that was moved says more than when: with whom, where."""
-    before, after = _read(older), _read(newer)
+    before, after = (_read(older), _read(newer)) if _may_move(newer) else (None, None)
     if before is None or after is None or not after.moved or not after.things <= before.things:
         return False
     if _WIDE.search(older):

@@ -246,11 +246,14 @@ class Redactor:
             redacted = clean[text].text
             if key is not None and (line := _line(key, redacted)):
                 lines[key, redacted] = line
-            return text
+            return redacted
 
-        tree.rebuild(value, look, names)
+        renaming = names if findings else None
+        rebuilt = tree.rebuild(value, look, renaming)
         judged = zip(lines, self.many(list(lines.values())), strict=True)
         suspects = {pair for pair, redaction in judged if redaction.findings}
+        if not suspects:
+            return rebuilt, MappingProxyType(dict(findings))
 
         def string(key: str | None, text: str) -> str:
             redacted = clean[text].text
@@ -258,7 +261,7 @@ class Redactor:
                 return redacted
             return self._under(key, redacted, known, findings)
 
-        rebuilt = tree.rebuild(value, string, names)
+        rebuilt = tree.rebuild(value, string, renaming)
         return rebuilt, MappingProxyType(dict(findings))
 
     def _fresh(self, key: str, taken: set[str], known: KnownSecrets) -> str:

@@ -25,10 +25,10 @@ def strings(value: JSON) -> Iterator[str]:
 def rebuild(
     value: JSON,
     string: Callable[[str | None, str], str],
-    names: Callable[[dict[str, JSON]], dict[str, str]],
+    names: Callable[[dict[str, JSON]], dict[str, str]] | None = None,
 ) -> JSON:
     """A copy of `value` with each object's keys replaced by `names(object)`, a map from old keys to new ones, in order
-    and without repetition, and each string `s` under new key `k` (None in a list) by `string(k, s)`."""
+    and without repetition, or kept; and each string `s` under new key `k` (None in a list) by `string(k, s)`."""
     top: list[JSON] = [None]
     pending: list[tuple[JSON, list[JSON] | dict[str, JSON], int | str, str | None]] = [(value, top, 0, None)]
     while pending:
@@ -40,7 +40,7 @@ def rebuild(
             made = [None] * len(node)
             pending.extend((item, made, i, None) for i, item in enumerate(node))
         elif isinstance(node, dict):
-            renamed = names(node)
+            renamed = names(node) if names else dict(zip(node, node, strict=True))
             made = dict.fromkeys(renamed.values())
             pending.extend((item, made, renamed[old], renamed[old]) for old, item in node.items())
         parent[place] = made  # type: ignore[index]
