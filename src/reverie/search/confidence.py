@@ -25,14 +25,16 @@ _MANY = 20
 def evidence(cover: float, cosine: float, trust: float, among: int = _MANY) -> float:
     """Sum the evidence for a hit: the share of the question it covers, and its meaning.
 
-    `trust` is how well the vectors know the language of the question. Where they do not, a constant replaces the
-    meaning, so that one threshold serves all languages. `among` is the number of passages: the best of a few is less
-    likely to be there by chance than the best of many. The weights are those of a logistic regression over the corpora
-    that confidence is made from, relative to that of the share; the context of neighbours adds nothing there.
+    `trust` is how well the vectors know the language of the question. Where they do not, a constant for any word in
+    common replaces the meaning, so that one threshold serves all languages. `among` is the number of passages: the
+    best of a few is less likely to be there by chance than the best of many. The weights are those of a logistic
+    regression over the corpora that confidence is made from, relative to that of the share; the context of neighbours
+    adds nothing there.
     """
     close = trust * max(0.0, cosine)
     few = math.log(_MANY / min(max(among, 1), _MANY))
-    return cover + 0.85 * close + _UNKNOWN * (1 - trust) ** 2 + 0.11 * few
+    unknown = _UNKNOWN * (1 - trust) ** 2 if cover > 0 else 0.0
+    return cover + 0.85 * close + unknown + 0.11 * few
 
 
 def confidence(value: float) -> float:

@@ -61,3 +61,22 @@ def test_a_note_is_no_less_sure_alone_than_among_others(memory: Memory) -> None:
         filled(memory, size).search("how should I contact the customer?").hits[0].confidence for size in (1, 2, 3, 5)
     ]
     assert max(sure) - min(sure) < 0.3
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize(
+    ("notes", "question", "other"),
+    [
+        (["私の名前は太郎です", "会議は東京で行われます", "犬が公園で遊ぶ"], "太郎", "天気"),
+        (["我喜欢机器学习", "会议在北京举行", "狗在公园里玩"], "机器学习", "天气预报"),
+        (["제 이름은 민수입니다", "회의는 서울에서 열립니다", "개가 공원에서 놉니다"], "민수입니다", "날씨"),
+    ],
+)
+def test_a_note_in_a_script_without_vectors_answers_only_with_a_word_in_common(
+    memory: Memory, size: int, notes: list[str], question: str, other: str
+) -> None:
+    ref = memory.ref("notes")
+    ref.put_many([{"content": text} for text in notes[:size]])
+    found = [hit for hit in ref.search(question).hits if not hit.weak]
+    assert [hit.entry.content for hit in found[:1]] == notes[:1]
+    assert all(hit.weak for hit in ref.search(other).hits)
