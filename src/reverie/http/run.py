@@ -145,7 +145,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as fault:
         reason = fault.strerror or "unknown address"
         raise CannotListen(
-            f"Cannot listen on {host}:{port}: {reason}. Choose another with --host or --port."
+            f"Cannot listen on {host}:{port}: {reason}. Choose another with --host or --port, or with REVERIE_PORT."
         ) from fault
     listener.set_inheritable(True)
     return listener
