@@ -138,11 +138,13 @@ class PartDistillation:
                 cost = sum(snapshot.count(lines[number].text) + 1 for number in numbers) + grows * _HEADING
                 if (grows or len(group) == 1) and cost >= sum(sizes.get(source, 0) for source in group):
                     idle |= everything.intersection(group)
-        idle |= _questions(snapshot.entries, idle)
-        if idle and all(idle.issuperset(line.source_ids) for line in lines) and len(idle) < len(everything):
+        asked = _questions(snapshot.entries, idle)
+        if idle and all(idle.issuperset(line.source_ids) for line in lines) and len(idle | asked) < len(everything):
             # a text needs a statement, or what is left could not leave
-            idle.remove(min(idle, key=lambda one: (sizes[one], one)))
-        return everything if grows and not idle else frozenset(idle)
+            stated = idle.intersection(source for line in lines for source in line.source_ids)
+            idle.remove(min(stated, key=lambda one: (sizes[one], one)))
+            asked = _questions(snapshot.entries, idle)
+        return everything if grows and not idle else frozenset(idle | asked)
 
     def share(self, policy: TenantPolicy, snapshot: Snapshot, work: Work) -> Share:
         """Return the share of the input that the text may have.

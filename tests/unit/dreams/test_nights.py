@@ -9,7 +9,7 @@ import pytest
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, GateFailed
-from reverie.core.entry import Draft, Entry
+from reverie.core.entry import Draft, Entry, Source
 from reverie.distil.gates import verify
 from reverie.distil.must_keep import find
 from reverie.distil.plan import to_sources
@@ -116,6 +116,27 @@ def test_a_dense_memory_loses_chatter_and_what_was_overtaken(make_host: Callable
     assert sum(entry.content in dense for entry in left) > len(dense) // 2
     assert all(statement.rstrip(".") in text for statement in (*dense, new))
     assert not any(gone.rstrip(".!") in text for gone in (old, "Good morning, everyone!", "Thanks, that helped a lot."))
+
+
+def test_chatter_leaves_where_every_line_would_repeat_an_entry(make_host: Callable[..., Host], ada: Actor) -> None:
+    """The one entry that is dreamt to let chatter leave has a line of its own, and is not the question before it."""
+    host = make_host(tokens=TokenCounter())
+    said = [
+        ("guest", "Hello, are you there?"),
+        ("desk", "Yes, good morning!"),
+        ("desk", "Is there anything else?"),
+        ("guest", "Never install updates on the lab machines during working hours."),
+        ("desk", "Understood."),
+        ("guest", "The second printer is ticket HD-8830, Olu delivers it on 12 June."),
+        ("guest", "That's all for today, bye!"),
+        ("desk", "Have a nice day!"),
+    ]
+    host.entries.put(ada, REF, [Draft(content=text, source=Source(actor=actor)) for actor, text in said])
+    assert run(host, ada) == 1
+    text = "\n".join(entry.content for entry in hot(host, ada))
+    assert "Never install updates" in text
+    assert "HD-8830" in text
+    assert "Have a nice day" not in text
 
 
 def test_a_share_keeps_most_of_what_need_not_be_kept(make_host: Callable[..., Host], ada: Actor) -> None:
