@@ -20,7 +20,7 @@ from pathlib import Path
 
 import reverie
 from bench.hot import night
-from reverie.distil.updates import Said, updates
+from reverie.distil.updates import Utterance, updates
 
 DATA = Path(__file__).parent / "data" / "updates.txt"
 _NOTE = re.compile(r"(\w+)(?:>(\w+))?: (.*)")
@@ -49,7 +49,7 @@ def facts(path: Path) -> Notes:
 
 
 def measure(notes: Notes) -> dict[str, object]:
-    found = {update.older for update in updates([Said(key, text) for key, text in notes.said])}
+    found = {update.older for update in updates([Utterance(key, text) for key, text in notes.said])}
     gone, kept = dreamt(notes)
     right = len(found & notes.overtaken)
     return {

@@ -48,7 +48,7 @@ _NAME = re.compile(r"`[^`]*`")
 PLAIN_NAMES = (
     *("window", "api/cli", "api/console", "api/mcp", "importers", "integrations", "client", "ops", "mcp", "library"),
     *("protocols/openwop", "protocols/responses", "protocols/anthropic", "protocols/mem0", "protocols/akashik"),
-    *("api/rest", "demo", "http", "index", "jobs", "privacy", "providers", "redact", "store"),
+    *("api/rest", "demo", "distil", "dreams", "http", "index", "jobs", "privacy", "providers", "redact", "store"),
 )
 """Packages whose functions and classes are named by nouns and verbs."""
 PARTICIPLES = frozenset(["asked", "told", "shown", "kept", "held", "said", "given", "found", "stands", "tells"])

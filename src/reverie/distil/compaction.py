@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reverie.distil.extractive import ExtractiveDistiller, OutputTooSmallError, PreparedSources
-from reverie.distil.layout import shown
+from reverie.distil.layout import wording
 from reverie.distil.plan import Work
 from reverie.distil.source import Source
 from reverie.redact.markers import PREFIX
@@ -56,7 +56,7 @@ def needs(sources: Sequence[Source]) -> dict[str, int]:
     for item in ExtractiveDistiller().prepare(sources).candidates:
         if item.must_keep:
             first = min(item.source_ids, key=lambda name: order[name])
-            found[first] = found.get(first, 0) + size(shown(item)) + 1
+            found[first] = found.get(first, 0) + size(wording(item)) + 1
     return found
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from reverie.distil.extractive import ExtractiveDistiller
 from reverie.distil.sentences import split
 from reverie.distil.source import Source
-from reverie.distil.updates import Said, says_more, updates
+from reverie.distil.updates import Utterance, says_more, updates
 from reverie.distil.value import LOW, model
 
 
@@ -35,7 +35,7 @@ def reconcile(sources: Sequence[Source], distiller: ExtractiveDistiller) -> list
     single = [source for source in prepared.sources if not source.pinned and len(split(source.content)) == 1]
     verdicts = model().judge([source.content for source in single])
     said = [
-        Said(source.id, source.content, (source.speaker, source.subject, source.kind))
+        Utterance(source.id, source.content, (source.speaker, source.subject, source.kind))
         for source, verdict in zip(single, verdicts, strict=True)
         if verdict.kind not in LOW
     ]

@@ -13,7 +13,7 @@ from itertools import compress
 from reverie.core.pause import paced
 from reverie.distil.rollup import is_of_period
 from reverie.distil.statements import Candidate, Into, Place, with_earlier
-from reverie.distil.updates import Said, says_more, updates
+from reverie.distil.updates import Utterance, says_more, updates
 from reverie.distil.value import LOW
 
 _LONGEST = 24
@@ -25,7 +25,7 @@ def overtake(items: Sequence[Candidate], into: Into) -> list[Candidate]:
     spoken = [item for item in items if _speaks(item)]
     lasting = [not is_of_period(item.text) for item in spoken]
     at = {str(number): item for number, item in enumerate(compress(spoken, lasting))}
-    found = updates([Said(number, item.text, (item.speaker, item.about)) for number, item in at.items()])
+    found = updates([Utterance(number, item.text, (item.speaker, item.about)) for number, item in at.items()])
     gone: dict[Place, Candidate] = {}
     newest: dict[Place, Candidate] = {}
     for update in paced(found):  # oldest first, so that what a chain hands on reaches its end

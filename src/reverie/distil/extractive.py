@@ -19,7 +19,7 @@ from reverie.distil import cover, score
 from reverie.distil.currency import overtake
 from reverie.distil.dates import day_of
 from reverie.distil.duplicates import collapse, gist
-from reverie.distil.layout import render, shown
+from reverie.distil.layout import render, wording
 from reverie.distil.must_keep import declares, reasons_of
 from reverie.distil.phrases import phrases_of, values_of
 from reverie.distil.rollup import roll_up
@@ -145,7 +145,7 @@ class ExtractiveDistiller:
         prepared = given if isinstance(given, PreparedSources) else self.prepare(given)
         avoided: list[Candidate] = []
         if avoid:
-            avoided = [i for i in prepared.candidates if not avoid.isdisjoint((shown(i), shown(_unshortened(i))))]
+            avoided = [i for i in prepared.candidates if not avoid.isdisjoint((wording(i), wording(_unshortened(i))))]
             prepared = _without(prepared, avoided)
         items = prepared.candidates
         sizes = _sizes(items, count)
@@ -192,7 +192,7 @@ class ExtractiveDistiller:
             statements=tuple(
                 [
                     Statement(line, item.source_ids, item.how, item.times)
-                    for item, line in zip(kept, [shown(item) for item in kept], strict=True)
+                    for item, line in zip(kept, [wording(item) for item in kept], strict=True)
                 ]
             ),
             collapsed=prepared.collapsed,
@@ -281,7 +281,7 @@ def _without(prepared: PreparedSources, avoided: Sequence[Candidate]) -> Prepare
 
 def _sizes(items: Sequence[Candidate], count: Count) -> list[int]:
     """Return the cost of each statement: its tokens, and one for the separator."""
-    texts = [shown(item) for item in items]
+    texts = [wording(item) for item in items]
     return [tokens + 1 for tokens in map(count, paced(texts))]
 
 

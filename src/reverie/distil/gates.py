@@ -42,7 +42,7 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Presence:
     item: MustKeep
     state: State
 
@@ -62,7 +62,7 @@ class GateReport:
     source_tokens: int
     """Tokens of the sources with their duplicates, which the distiller was not given."""
     budget: int
-    must_keep: tuple[Kept, ...]
+    must_keep: tuple[Presence, ...]
     invented: tuple[Invented, ...]
     flipped: tuple[str, ...]
     faulty: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ def verify(
         input_tokens=input_tokens,
         source_tokens=input_tokens if source_tokens is None else source_tokens,
         budget=budget,
-        must_keep=_kept(sources, text, must_keep),
+        must_keep=_presences(sources, text, must_keep),
         invented=invented,
         flipped=flipped,
         faulty=tuple(
@@ -133,7 +133,7 @@ def verify(
     )
 
 
-def _kept(sources: Sequence[Source], text: str, items: Iterable[MustKeep]) -> tuple[Kept, ...]:
+def _presences(sources: Sequence[Source], text: str, items: Iterable[MustKeep]) -> tuple[Presence, ...]:
     by_id = {s.id: s for s in sources}
     names = vocatives({s.speaker for s in sources if s.speaker})
     folded = _SPACE.sub(" ", text)
@@ -152,9 +152,9 @@ def _kept(sources: Sequence[Source], text: str, items: Iterable[MustKeep]) -> tu
             wording = anchor(item.text, day_of(source.created_at)) if source else item.text
             tokens = tokenize(wording)
             kept = shorten(tokens, names, spoken=True) or tokens
-            if _is_held(kept, having):
+            if _is_present(kept, having):
                 state = "kept"
-        out.append(Kept(item, state))
+        out.append(Presence(item, state))
     return tuple(out)
 
 
@@ -162,7 +162,7 @@ def _marks(tokens: Iterable[Token]) -> set[str]:
     return {t.stem for t in tokens if t.word}
 
 
-def _is_held(tokens: Sequence[Token], having: dict[str, set[int]]) -> bool:
+def _is_present(tokens: Sequence[Token], having: dict[str, set[int]]) -> bool:
     """One line has every number, identifier and negation, and four of five telling words."""
     firm = {t.stem for t in tokens if t.word and (t.hard or t.negates)}
     telling = {t.stem for t in tokens if t.telling} or _marks(tokens)
@@ -249,7 +249,7 @@ def _flipped(sources: Sequence[Source], text: str, statements: Sequence[Statemen
     """
     lines = [line for line in text.split("\n") if not _HEADING.fullmatch(line.strip())]
     if not statements:
-        said = _Said([clause for own in _clauses_of(sources) for clause in own])
+        said = _ClauseIndex([clause for own in _clauses_of(sources) for clause in own])
         return tuple(line for line, parts in zip(lines, _parts(lines), strict=True) if _denies(parts, said))
     by_id = {source.id: source for source in sources}
     named = [by_id[i] for i in {i: None for statement in statements for i in statement.source_ids} if i in by_id]
@@ -258,12 +258,12 @@ def _flipped(sources: Sequence[Source], text: str, statements: Sequence[Statemen
     out = []
     for statement, parts in paced(zip(statements, parts_of, strict=True)):
         own = [clauses_by_id[i] for i in statement.source_ids if i in clauses_by_id]
-        if own and _denies(parts, _Said([clause for one in own for clause in one])):
+        if own and _denies(parts, _ClauseIndex([clause for one in own for clause in one])):
             out.append(statement.text)
     return tuple(out)
 
 
-class _Said:
+class _ClauseIndex:
     """The clauses of some sources, by their words."""
 
     def __init__(self, clauses_said: Sequence[_Clause]) -> None:
@@ -294,7 +294,7 @@ def _parts(lines: Sequence[str]) -> list[list[list[Token]]]:
     return [clauses(words) for words in paced(tokens)]
 
 
-def _denies(parts: Sequence[Sequence[Token]], said: _Said) -> bool:
+def _denies(parts: Sequence[Sequence[Token]], said: _ClauseIndex) -> bool:
     for tokens in parts:
         clause = _Clause(tokens)
         if len(clause.telling) > 1 and _is_flipped(clause, said.clauses, said.holding):
@@ -314,4 +314,4 @@ def _is_flipped(clause: _Clause, said: Sequence[_Clause], holding: dict[str, lis
     return all(said[i].denies != clause.denies for i, n in shared.items() if n == most)
 
 
-__all__ = ["GateReport", "Invented", "Kept", "verify"]
+__all__ = ["GateReport", "Invented", "Presence", "verify"]

@@ -39,7 +39,7 @@ def is_sparse(items: Sequence[Candidate]) -> bool:
     return len({item.day for item in items}) * 5 > len(items) * 3
 
 
-def shown(item: Candidate) -> str:
+def wording(item: Candidate) -> str:
     return f"{item.text} (×{item.times})" if item.times > 1 else item.text
 
 
@@ -73,7 +73,7 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
             day = under
             if heads and item.day != UNKNOWN_DAY:
                 lines.append(heading(item.day, monthly=monthly))
-        text = shown(item)
+        text = wording(item)
         label = item.label if item.about else item.speaker
         if (
             days

@@ -118,7 +118,7 @@ def candidates(
         if idle and original.endswith("?") and not stated:
             asked = tokens
             continue
-        if idle and (value.weight < _CERTAIN or text.casefold() in repeated or not _tells(tokens, names)):
+        if idle and (value.weight < _CERTAIN or text.casefold() in repeated or not _informs(tokens, names)):
             continue
         kept = tokens
         if form is not Form.CODE and form is not Form.ASIDE:
@@ -177,7 +177,7 @@ def _distinction(tokens: Sequence[Token]) -> tuple[tuple[str, ...], frozenset[st
     return variant, subject
 
 
-def _tells(tokens: Sequence[Token], names: frozenset[str]) -> bool:
+def _informs(tokens: Sequence[Token], names: frozenset[str]) -> bool:
     """Whether a statement that reads like chatter says something: two telling words, or a name that is no address."""
     telling = [t for t in tokens if t.telling]
     named = any(t.capital and t.lower not in names and i for i, t in enumerate(tokens) if t.telling)

@@ -79,7 +79,7 @@ _SHARE = 34
 """Per cent of the weight of the earlier statement that the later one must share."""
 
 
-class Said(NamedTuple):
+class Utterance(NamedTuple):
     """One statement, in the order it was made."""
 
     id: str
@@ -123,7 +123,7 @@ class _Claim(NamedTuple):
     value: tuple[Token, ...]
 
 
-def updates(said: Sequence[Said]) -> list[Update]:
+def updates(said: Sequence[Utterance]) -> list[Update]:
     """Every statement that a later one overtakes, with the newest that does."""
     found: dict[str, Update] = {}
     tokens = [tokenize(item.text) for item in paced(said)]
@@ -135,7 +135,7 @@ def updates(said: Sequence[Said]) -> list[Update]:
     return [found[item.id] for item in said if item.id in found]
 
 
-def _by_value(said: Sequence[Said], claims: Sequence[Sequence[_Claim]]) -> Iterable[Update]:
+def _by_value(said: Sequence[Utterance], claims: Sequence[Sequence[_Claim]]) -> Iterable[Update]:
     groups: dict[tuple[Hashable, tuple[str, ...]], list[tuple[int, _Claim]]] = {}
     for place, (item, own) in enumerate(zip(paced(said), claims, strict=True)):
         for claim in own:
@@ -253,7 +253,7 @@ def _shape(value: Sequence[Token]) -> str:
     return "name" if first.capital else "words"
 
 
-def _by_cue(said: Sequence[Said], read: Sequence[_Words]) -> Iterable[Update]:
+def _by_cue(said: Sequence[Utterance], read: Sequence[_Words]) -> Iterable[Update]:
     seen: dict[str, list[int]] = {}
     for place, words in enumerate(paced(read)):
         for stem in words.stems:

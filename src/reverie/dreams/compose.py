@@ -54,7 +54,7 @@ class _Section:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _TextPlan:
     """The parameters shared by every step of one text."""
 
     actor: Actor
@@ -128,7 +128,7 @@ class Composer:
         dream_id = self._parts.ids.new()
         plan = structs.replace(_plan(ref, rules.policy), instructions=instructions)
         guard = self._spend.guard(actor, dream_id, rules.policy)
-        asked = _Asked(actor, plan, rules, guard, distiller or self._extractive)
+        asked = _TextPlan(actor, plan, rules, guard, distiller or self._extractive)
         replaced = [entry for entry in entries if entry.state is EntryState.SUPERSEDED]
         silent = [entry for entry in entries if entry.state in (EntryState.RETRACTED, EntryState.DRAFT)]
         current = [entry for entry in entries if entry not in replaced and entry not in silent]
@@ -153,7 +153,7 @@ class Composer:
 
     def _made(
         self,
-        asked: _Asked,
+        asked: _TextPlan,
         dream_id: str,
         entries: Sequence[Entry],
         text: str,
@@ -182,7 +182,7 @@ class Composer:
             missed=missed,
         )
 
-    def _final(self, asked: _Asked, text: str, shorter: int | None, current: int) -> tuple[str, bool]:
+    def _final(self, asked: _TextPlan, text: str, shorter: int | None, current: int) -> tuple[str, bool]:
         """Redacted as a whole (joining may complete a secret), then cut, never the other way round.
 
         Also whether its first `current` characters, which hold the current statements, are all there.
@@ -195,14 +195,14 @@ class Composer:
             kept = _cut(kept, len(kept) * 3 // 4)
         return kept, kept == clean or len(kept) >= current
 
-    def _clean(self, asked: _Asked, text: str) -> str:
+    def _clean(self, asked: _TextPlan, text: str) -> str:
         """Text that is built never to come to rest is not worth keeping a caller from its end."""
         try:
             return self._gates.clean(asked.actor, text, asked.plan.run, asked.rules)
         except RedactionFailed:
             return "[REDACTED]"
 
-    def _section(self, asked: _Asked, entries: Sequence[Entry], shorter: int | None) -> _Section:
+    def _section(self, asked: _TextPlan, entries: Sequence[Entry], shorter: int | None) -> _Section:
         """Distilled under the gates; quoted where that is impossible, or loses what must be kept."""
         texts = self._gates.clean_each(asked.actor, [entry.content for entry in entries], asked.plan.run, asked.rules)
         cleaned = [
@@ -226,7 +226,7 @@ class Composer:
         statements = [Statement(piece.text, (one.id,), "quoted") for one in cleaned for piece in split(one.content)]
         return _Section(text, DistilledText(text, statements), work, missed=missed)
 
-    def _distilled(self, asked: _Asked, work: Work, shorter: int | None) -> Distilled | None:
+    def _distilled(self, asked: _TextPlan, work: Work, shorter: int | None) -> Distilled | None:
         policy, chosen = asked.policy, asked.chosen
         share = Share(policy.hot_share(None))
         limit = work.output_limit(policy.dream_budget, share)

@@ -10,7 +10,7 @@ from bench.updates import Notes, ours
 from reverie.distil.consolidate import reconcile
 from reverie.distil.extractive import ExtractiveDistiller
 from reverie.distil.source import Source
-from reverie.distil.updates import Said, updates
+from reverie.distil.updates import Utterance, updates
 from reverie.providers.tokenizer import TokenCounter
 
 DAY = 86_400_000
@@ -60,7 +60,7 @@ def test_another_speaker_overtakes_nothing() -> None:
 
 @pytest.mark.parametrize("notes", NOTES, ids=[notes.name for notes in NOTES])
 def test_nothing_that_stays_is_overtaken(notes: Notes) -> None:
-    found = {update.older for update in updates([Said(key, text) for key, text in notes.said])}
+    found = {update.older for update in updates([Utterance(key, text) for key, text in notes.said])}
     assert found <= notes.overtaken
     assert len(found) * 10 >= len(notes.overtaken) * 7
 

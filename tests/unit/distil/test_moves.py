@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reverie.distil.updates import Said, says_more, updates
+from reverie.distil.updates import Utterance, says_more, updates
 
 MOVED = [
     ("Der Zahnarzttermin ist am 14. Januar um 9:30.", "Der Zahnarzttermin wurde auf den 21. Januar verschoben."),
@@ -33,18 +33,18 @@ OTHER = [
 
 @pytest.mark.parametrize(("before", "after"), MOVED)
 def test_a_moved_appointment_overtakes_the_earlier_date(before: str, after: str) -> None:
-    assert [(u.newer, u.older) for u in updates([Said("0", before), Said("1", after)])] == [("1", "0")]
-    assert updates([Said("0", after), Said("1", before)]) == []
+    assert [(u.newer, u.older) for u in updates([Utterance("0", before), Utterance("1", after)])] == [("1", "0")]
+    assert updates([Utterance("0", after), Utterance("1", before)]) == []
 
 
 @pytest.mark.parametrize(("before", "after"), OTHER)
 def test_another_matter_is_not_moved(before: str, after: str) -> None:
-    assert updates([Said("0", before), Said("1", after)]) == []
+    assert updates([Utterance("0", before), Utterance("1", after)]) == []
 
 
 def test_which_of_two_appointments_is_not_guessed() -> None:
     said = ["Termin beim Arzt am 4. März um 9:00.", "Termin bei der Bank am 5. März.", "Termin auf 8. März verschoben."]
-    assert updates([Said(str(number), text) for number, text in enumerate(said)]) == []
+    assert updates([Utterance(str(number), text) for number, text in enumerate(said)]) == []
 
 
 def test_a_place_or_a_person_is_more_than_the_later_statement_says() -> None:
