@@ -19,7 +19,6 @@ import json
 import math
 import struct
 import sys
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import resources
@@ -74,19 +73,13 @@ class StaticEmbedder:
         self._file = data["table.npy"]
         self._rows: int = manifest["rows"]
         self._pieces = 0
-        self._wide: NDArray[np.int16]
-        self._lock = threading.Lock()
         self._wordpiece = WordPiece(data["vocabulary.txt"].decode("utf-8").splitlines())
 
     @cached_property
-    def _table(self) -> NDArray[np.int16]:
-        """The rows, wide enough to be added."""
-        with self._lock:
-            if file := self._file:
-                table = np.frombuffer(file, dtype=np.int8, offset=len(file) - self._rows * DIMENSIONS)
-                self._wide = table.reshape(self._rows, DIMENSIONS).astype(np.int16)
-                self._file = b""
-            return self._wide
+    def _table(self) -> NDArray[np.int8]:
+        """The rows of the file, which are added as wider numbers."""
+        table = np.frombuffer(self._file, dtype=np.int8, offset=len(self._file) - self._rows * DIMENSIONS)
+        return table.reshape(self._rows, DIMENSIONS)
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
         """One vector per text, in order; a text without any known word gets the zero vector."""
@@ -113,8 +106,6 @@ class StaticEmbedder:
     def _embed_few(self, own: list[int]) -> bytes:
         """The same bytes without numpy, for a process that has not imported it: a command that stores one memory."""
         file = self._file
-        if not file:  # another thread made the array meanwhile
-            return self._embed_one(own)
         start = len(file) - self._rows * DIMENSIONS  # the rows follow a header
         begins = [start + row * DIMENSIONS for row in own]
         rows = [memoryview(file[at : at + DIMENSIONS]).cast("b") for at in begins]
