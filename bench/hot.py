@@ -26,10 +26,9 @@ from bench.survival import Question, share, survived, words
 from reverie.core.dream import GateFailed
 from reverie.core.entry import speaker
 from reverie.distil.gates import verify
-from reverie.distil.must_keep import MustKeep, declared, matters
+from reverie.distil.must_keep import MustKeep, find
 from reverie.distil.sentences import split
 from reverie.distil.source import Source
-from reverie.distil.value import model
 
 TARGETS = ("50%", "40%")
 RECALL = ("personal", "work", "long")
@@ -112,14 +111,8 @@ def _states(sources: Sequence[Source], items: Sequence[MustKeep], text: str) -> 
 
 def must_keep_share(sources: Sequence[Source]) -> float:
     """Per cent of the tokens that are judged must-keep."""
-    pieces = [(source, piece.text) for source in sources for piece in split(source.content)]
-    verdicts = model().judge([text for _, text in pieces])
-    kept = [
-        count(text)
-        for (source, text), verdict in zip(pieces, verdicts, strict=True)
-        if matters(text, verdict) or declared(source, text)
-    ]
-    return 100 * sum(kept) / sum(count(text) for _, text in pieces)
+    total = sum(count(piece.text) for source in sources for piece in split(source.content))
+    return 100 * sum(count(item.text) for item in find(sources)) / total
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from reverie.distil.rollup import roll_up
 from reverie.distil.shorten import vocatives
 from reverie.distil.source import CARRIED, Collapsed, Distillate, Fate, Fates, Phrase, Source, Statement
 from reverie.distil.statements import (
+    NAMELESS,
     ROUTINE,
     Candidate,
     Into,
@@ -80,7 +81,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/14 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/15 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> PreparedSources:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
@@ -109,7 +110,7 @@ class ExtractiveDistiller:
             items.extend(fresh)
         into: Into = {}
         items = roll_up(once(items, into), into)
-        known = {word for item in items for word in item.variant}
+        known = {word for item in items for word in item.variant} - NAMELESS
         items = [item for item in items if not item.idle or item.opening in known]
         items = side_by_side(overtake(items, into), into)
         concepts, weights = _weighed(items, sum(map(len, values)))

@@ -103,12 +103,13 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
 
 
 def _joined(statements: Sequence[str]) -> str:
-    """Statements as sentences of one line; after a semicolon where the next does not begin like a sentence."""
+    """Statements as sentences of one line; after a semicolon where the next does not begin like a sentence, after
+    nothing more where a colon announces it."""
     out = statements[0]
     for text in statements[1:]:
         if out[-1] in _WIDE_ENDS:
             out += text
         else:
-            out += " " if out[-1] in ".!?…" else ". " if text[0].isupper() else "; "
+            out += " " if out[-1] in ".!?…:" else ". " if text[0].isupper() else "; "
             out += text
     return out

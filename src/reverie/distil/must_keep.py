@@ -14,12 +14,14 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from reverie.core.pause import paced
+from reverie.distil.lexicon import word_set
 from reverie.distil.phrases import phrases_of, values_of
 from reverie.distil.questions import asks_only, facts
 from reverie.distil.sentences import Form
 from reverie.distil.source import Reason, Source
 from reverie.distil.tokens import join, tokenize
-from reverie.distil.value import UNKNOWN, Value
+from reverie.distil.value import UNKNOWN, Value, language_of
+from reverie.search.languages import ENGLISH
 
 Why = str
 """`pinned`, `kind` or `marker` for what was declared; `rule` or a class of the value model for what was judged."""
@@ -110,15 +112,39 @@ _NEUTRAL = 1024
 """The value of a statement that the model finds as likely to matter as not: `That must have been scary!` is below."""
 
 
-def matters(sentence: str, value: Value) -> bool:
+_ASSISTANTS = word_set("assistant ai model chatbot")
+"""Speakers that are models by their names."""
+_LONG_ANSWER = 60
+"""Words of an answer from which on it gives advice, and not only what was asked for."""
+_ADDRESSES = re.compile(r"(?i)\b(?:you|your|you're|you'll)\b")
+_PARTICULAR = re.compile(r"(?i:\b(?:i|we|me|us|my|our)\b)|[\d@`/_]|\w\.\w|[^\s.:!?*_\"'“(-][\s\"'“(*_]+[A-Z]")
+"""Words of a statement about someone or something in particular: the speaker, a figure, an identifier, a name."""
+
+
+def advises(source: Source) -> bool:
+    """Whether a source is a long answer that an assistant gives to someone. General advice in it (`Walk the route
+    together a few times`) reads like instructions and binds no one."""
+    return (
+        (source.speaker or "").casefold() in _ASSISTANTS
+        and not source.pinned
+        and source.kind not in BINDING_KINDS
+        and source.content.count(" ") >= _LONG_ANSWER
+        and _ADDRESSES.search(source.content) is not None
+    )
+
+
+def matters(sentence: str, value: Value, *, advice: bool = False) -> bool:
     """Whether a statement must be kept: by the model, as a prohibition or a change of a value, or by a pattern that the
     model does not deny.
 
-    A question that states nothing is never kept for its own sake.
+    A question that states nothing is never kept for its own sake. Of `advice` only what is particular, a rule or about
+    safety is.
     """
     weighty = value.weight >= _NEUTRAL and is_weighty(sentence)
     if not (value.must_keep or weighty or _FORBIDS.search(sentence) or _CHANGES.match(sentence)):
         return False
+    if advice and value.kind != "safety" and not (is_weighty(sentence) or _PARTICULAR.search(sentence)):
+        return value is UNKNOWN or language_of(sentence) != ENGLISH
     return not sentence.endswith("?") or value is UNKNOWN or not asks_only(sentence)
 
 
@@ -127,7 +153,7 @@ def reasons_of(sources: Sequence[Source]) -> list[Sequence[Reason]]:
     fresh = [source for source in sources if source.memo.reasons is None]
     for source, said, values in paced(zip(fresh, phrases_of(fresh), values_of(fresh), strict=True)):
         source.memo.reasons = [
-            Reason(declared(source, phrase.original), matters(phrase.original, value))
+            Reason(declared(source, phrase.original), matters(phrase.original, value, advice=advises(source)))
             for phrase, value in zip(said, values, strict=True)
         ]
     return [source.memo.reasons or () for source in sources]

@@ -8,9 +8,10 @@ from itertools import islice
 
 from reverie.core.pause import paced
 from reverie.distil.dates import UNKNOWN_DAY, anchor, day_of
+from reverie.distil.questions import facts
 from reverie.distil.sentences import Form, split
 from reverie.distil.source import Phrase, Source
-from reverie.distil.tokens import tokenize
+from reverie.distil.tokens import join, tokenize
 from reverie.distil.value import Value, model
 
 _PHOTO = re.compile(r"^([a-z ]+: )(?:an? )?(?:close[- ]up )?(?:photo|photograph|photography|picture|image)s? of ")
@@ -41,12 +42,24 @@ def phrases_of(sources: Sequence[Source]) -> list[Sequence[Phrase]]:
     return [source.memo.phrases or () for source in sources]
 
 
+def judge(texts: Sequence[str]) -> list[Value]:
+    """The verdicts on statements; on a question that states something, that on its stated part where it matters more:
+    of `I get carsick, so could you plan it by train?` the request is chatter."""
+    values = model().judge(texts)
+    stated = {n: join(facts(tokenize(text))) for n, text in enumerate(texts) if text.endswith("?")}
+    asked = [n for n, text in stated.items() if text]
+    for n, own in zip(asked, model().judge([stated[n] for n in asked]), strict=True):
+        if own.weight > values[n].weight:
+            values[n] = own
+    return values
+
+
 def values_of(sources: Sequence[Source]) -> list[Sequence[Value]]:
     """The verdicts on the phrases of every source, asked for together."""
     fresh = [source for source in sources if source.memo.values is None]
     if fresh:
         said = phrases_of(fresh)
-        values = iter(model().judge([phrase.original for own in said for phrase in own]))
+        values = iter(judge([phrase.original for own in said for phrase in own]))
         for source, own in zip(fresh, said, strict=True):
             source.memo.values = list(islice(values, len(own)))
     return [source.memo.values or () for source in sources]

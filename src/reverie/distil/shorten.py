@@ -61,7 +61,10 @@ def shorten(tokens: Sequence[Token], names: Set[str], *, spoken: bool, whole: bo
             if not (_is_binding(part) or (i == 0 and follows in BOUND) or _is_listed(parts, i, names)):
                 continue
         kept.extend(part)
-    return _trimmed(_without_fillers(kept, spoken=spoken))
+    out = _trimmed(_without_fillers(kept, spoken=spoken))
+    if _stars(out) < _stars(tokens):  # no half of an emphasis stays
+        return [t for i, t in enumerate(out) if not _doubled(out, i)]
+    return out
 
 
 def _first_word(part: Sequence[Token]) -> str:
@@ -188,16 +191,22 @@ def _without_fillers(tokens: Sequence[Token], *, spoken: bool) -> list[Token]:
                     continue
                 if low in ("so", "pretty", "quite") and after.lower in EVALUATIVE:
                     continue
-            if spoken and low in _SELF:
+            if spoken and low in _SELF and not _introduces(tokens, i):
                 if not out or out[-1].lower in OPENERS or out[-1].text in "-–—;":
                     own = True
                     continue
                 if own and out[-1].lower in _LINKS:
                     continue
-            if spoken and low == "am" and i and tokens[i - 1].lower == "i":
+            if spoken and low == "am" and i and tokens[i - 1].lower == "i" and not _introduces(tokens, i):
                 continue
         out.append(t)
     return out
+
+
+def _introduces(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a name follows: `I'm Noor` says who speaks, `Noor` alone addresses someone."""
+    after = [t for t in tokens[i + 1 : i + 3] if t.lower != "am"]
+    return bool(after) and after[0].capital and tokens[i].lower != "i've"
 
 
 def _trimmed(tokens: list[Token]) -> list[Token]:
@@ -212,3 +221,15 @@ def _trimmed(tokens: list[Token]) -> list[Token]:
     if out and asked:
         out.append(tokens[-1])
     return out
+
+
+def _stars(tokens: Sequence[Token]) -> int:
+    return sum(t.text == "*" for t in tokens)
+
+
+def _doubled(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a token is half of `**`."""
+    if tokens[i].text != "*":
+        return False
+    before = i > 0 and not tokens[i].gap and tokens[i - 1].text == "*"
+    return before or (i + 1 < len(tokens) and not tokens[i + 1].gap and tokens[i + 1].text == "*")

@@ -16,8 +16,8 @@ from reverie.distil.questions import facts
 from reverie.distil.sentences import Form
 from reverie.distil.shorten import shorten
 from reverie.distil.source import How, Phrase, Reason, Source
-from reverie.distil.tokens import Token, join
-from reverie.distil.value import COURTESY, Value
+from reverie.distil.tokens import Token, join, tokenize
+from reverie.distil.value import Value
 
 _TODAY = frozenset({"today", "tonight", "now"})
 _SPANS = frozenset({"morning", "afternoon", "evening", "week", "weekend", "month", "year"})
@@ -27,10 +27,12 @@ _OWN = frozenset({"mine", "ours"})
 """Words for a thing that the question before them names: `What about shoes? Mine have 700 km on them.`"""
 _TELLING = 2
 """Telling words with which a statement is kept while there is room, even if it reads like chatter."""
-_CERTAIN = 250
-"""The value below which a statement is chatter whatever its words are. Chatter that was repeated is chatter, too."""
-_ABBREVIATIONS = frozenset({"ci", "ok", "pr"})
-"""Words in capitals that name nothing."""
+_CERTAIN, _LIKELY = 250, 400
+"""The values below which a statement is chatter whatever its words are; the second for notes of four words or more:
+terse ones (`shut the gate`) and talk (`Blue's my favourite`) say more. Chatter that was repeated is chatter, too."""
+_TERSE = 4
+NAMELESS = frozenset({"ci", "ok", "pr", "no", "nothing", "without"})
+"""Words in capitals that name nothing, and those of `no errors` and `without conflicts`."""
 
 
 ROUTINE = "status"
@@ -106,24 +108,23 @@ def candidates(
     asked: Sequence[Token] = ()  # a question that is left out, if it came just before
     for number, ((original, form, text, tokens), value, reason) in enumerate(said):
         required = reason.declared is not None
-        words = {t.lower for t in tokens}
+        words = {t.lower for t in tokens if t.word}
         weighty = form is not Form.ASIDE and reason.weighty
         routine = value.chatter and value.kind == "status" and not weighty
         idle = value.chatter and not routine and not required and not weighty
-        if value is COURTESY and not required:
-            continue
+        certain = value.weight < (_LIKELY if source.speaker is None and len(words) >= _TERSE else _CERTAIN)
         stated = facts(tokens) if original.endswith("?") and form in (Form.PROSE, Form.ITEM) else []
         if stated and weighty and stated[0] is not tokens[0]:
             stated = []  # a reason lives on the wish before it: "without hostels, since I need a bathroom of my own?"
         if idle and original.endswith("?") and not stated:
             asked = tokens
             continue
-        if idle and (value.weight < _CERTAIN or text.casefold() in repeated or not _informs(tokens, names)):
+        if idle and (certain or text.casefold() in repeated or not _informs(tokens, names)):
             continue
         kept = tokens
         if form is not Form.CODE and form is not Form.ASIDE:
             spoken = source.speaker is not None and form is Form.PROSE
-            kept = shorten(stated or tokens, names, spoken=spoken, whole=value.must_keep)
+            kept = shorten(stated or tokens, names, spoken=spoken, whole=value.must_keep and weighty)
             if not kept:
                 if not required and not weighty:
                     continue
@@ -151,7 +152,7 @@ def candidates(
                 required=required,
                 must_keep=required or weighty,
                 reports=value.kind == "status",
-                idle=routine and not required and value.weight < _CERTAIN and _ABBREVIATIONS.issuperset(variant),
+                idle=routine and certain and not required and NAMELESS.issuperset(_distinction(tokenize(original))[0]),
                 kind=ROUTINE if routine else value.kind if value.kind != ROUTINE else "fact",
                 length=len(kept) + 1,
                 factor=score.factor(

@@ -35,3 +35,43 @@ def test_declared_items_come_from_pins_kinds_and_markers() -> None:
         ("c", "TODO: clean up.", "marker"),
         ("c", "todo: and test.", "marker"),
     ]
+
+
+_ANSWER = (
+    "A first week can be a mix of excitement and nerves. Walk the route together a few times beforehand. Pack his bag"
+    " together the evening before. Agree on a small goodbye ritual. Keep the afternoons calm and free of appointments."
+    " Listen to his stories at dinner, and ask about his new friends. I booked the visit for 9 February at 8:30."
+    " Never leave the medicine in the bag. Ask Mrs. Albers for the timetable. You will see that all in all it takes a little patience."
+)
+
+
+def test_general_advice_in_a_long_answer_of_an_assistant_need_not_be_kept() -> None:
+    kept = {item.text for item in find([Source("b", _ANSWER, 2, "assistant")])}
+    assert kept == {
+        "I booked the visit for 9 February at 8:30.",
+        "Never leave the medicine in the bag.",
+        "Ask Mrs. Albers for the timetable.",
+    }
+
+
+def test_instructions_that_an_assistant_noted_for_no_one_are_kept() -> None:
+    note = _ANSWER.replace("You will see that a", "A")
+    kept = {item.text for item in find([Source("b", note, 2, "assistant")])}
+    assert "Keep the afternoons calm and free of appointments." in kept
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("I get carsick easily, so could you plan it by train?", "I get carsick easily"),
+        ("I find group tours exhausting, can you help me plan my own?", "I find group tours exhausting"),
+        ("I've been off dairy since spring, what can I bake for the party?", "I've been off dairy since spring"),
+        ("I'm more of a tea person these days, any shops you know?", "I'm more of a tea person these days"),
+    ],
+)
+def test_a_preference_before_a_request_is_kept(said: str, kept: str) -> None:
+    assert [item.text for item in find([Source("a", said, 1, "user")])] == [kept]
+
+
+def test_a_question_after_an_event_need_not_be_kept() -> None:
+    assert find([Source("a", "I went to the market yesterday, do you know when it closes?", 1, "user")]) == ()

@@ -30,6 +30,9 @@ def short(text: str, *, spoken: bool = True) -> str:
         ("The key is [REDACTED:api_key], really.", "The key is [REDACTED:api_key]"),
         ("Is the cache warm?", "Is the cache warm?"),
         ("Thanks for the 500 dollars!", "Thanks for the 500 dollars"),
+        ("Hi! I'm Noor, I moved here in January.", "I'm Noor, I moved here in January"),
+        ("Hello, I am Noor and I teach physics.", "I am Noor and I teach physics"),
+        ("**Monday**: lentil soup with bread", "Monday: lentil soup with bread"),
     ],
 )
 def test_a_spoken_sentence_keeps_what_it_says(said: str, kept: str) -> None:
