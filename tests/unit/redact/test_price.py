@@ -141,6 +141,12 @@ def ordinary() -> dict[str, str]:
     rows = (
         f"{i},{r.choice(names)},ada{i}@example.org,ORD-{r.randrange(10**8):08},{i % 97}.50\n" for i in range(10_000)
     )
+    services = (
+        f"service_{i}:\n  host: svc{i}.internal\n  port: {8000 + i}\n  password: ${{SVC_{i}_PASSWORD}}\n"
+        f"  api_key_ref: vault/svc{i}/key\n  timeout: 30s\n"
+        for i in range(500)
+    )
+    variables = (f"SERVICE_{i}_URL=https://svc{i}.example.org\nSERVICE_{i}_TOKEN=changeme\n" for i in range(900))
     source = "".join(path.read_text("utf-8") for path in sorted(FOLDER.parent.joinpath("store").rglob("*.py")))
     return {
         "a log of logins": "".join(log),
@@ -149,6 +155,8 @@ def ordinary() -> dict[str, str]:
         "records on many lines": json.dumps(records, indent=2),
         "rows of CSV": "id,name,mail,order,key\n" + "".join(rows),
         "source code": source[:250_000],
+        "a configuration with placeholders": "".join(services),
+        "an environment file with placeholders": "".join(variables),
     }
 
 
@@ -161,6 +169,8 @@ def ordinary() -> dict[str, str]:
         "records on many lines",
         "rows of CSV",
         "source code",
+        "a configuration with placeholders",
+        "an environment file with placeholders",
     ],
 )
 def test_a_text_of_every_day_stays_within_its_steps(name: str) -> None:

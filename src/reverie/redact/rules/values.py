@@ -63,7 +63,7 @@ def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     if rest != value.strip(" \t.,;:!?)]}>\"'`"):
         # Partly redacted already: the rest counts only if there is a password's worth of it.
         return len(rest) >= 6 and is_password_like(rest)
-    if len(value) < 4 or _is_substitute(value, quoted=quoted):
+    if len(value) < 4 or is_substitute(value, quoted=quoted):
         return False
     if is_scramble(value):
         return True
@@ -81,7 +81,7 @@ def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     return _is_secret(value, quoted=quoted, assigned=assigned)
 
 
-def _is_substitute(value: str, *, quoted: bool) -> bool:
+def is_substitute(value: str, *, quoted: bool) -> bool:
     """Something in the place of a value: a blank to be filled in, an address, the beginning of a sentence, code."""
     return is_placeholder(value) or is_location(value) or is_beginning(value) or (not quoted and is_code(value))
 

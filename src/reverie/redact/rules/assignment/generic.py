@@ -20,7 +20,7 @@ from reverie.redact.rules.names import (
 )
 from reverie.redact.rules.plausible import is_code, is_random_value, is_told_value
 from reverie.redact.rules.rule import Rule, Span
-from reverie.redact.rules.values import cut, is_masked, judge
+from reverie.redact.rules.values import cut, is_masked, is_substitute, judge
 
 _CLOSE = r"(?:\\{0,3}[\"'`\])*]){0,4}"
 _SEPARATOR = (
@@ -95,8 +95,9 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
     pair = _Pair(data, match_start, start, end, key, between, strength, quoted, value)
     if start >= end or _is_elsewhere(pair) or _is_part(pair):
         return None
-    if not judge(value, strength, quoted=_is_literal(pair), assigned=_is_assigned(pair)):
-        return start, start
+    literal = _is_literal(pair)
+    if not judge(value, strength, quoted=literal, assigned=_is_assigned(pair)):
+        return None if is_substitute(value, quoted=literal) else (start, start)  # the former is dismissed at once
     return start, _to_the_blank(data, match_start, start, end)
 
 
@@ -233,7 +234,7 @@ RULES = (
         extent=_extent,
         refine=_assignment,
         generic=True,
-        price=8,
+        price=11,
         examples=(
             "password=hunter2-Xy9!",
             "DB_PASSWORD=⟨w16⟩",

@@ -68,7 +68,7 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
     if not _is_joined_well(words, value, copula=copula):
         return None
     if len(value) < 6 or is_placeholder(value) or is_term(value) or is_location(value) or is_code(value):
-        return start, start
+        return None
     likely = _is_a_persons if _OF_A_PERSON.match(words) else _is_a_machines
     return (start, end) if likely(value, copula=copula, quoted=words[-1:] in ("'", '"', "`")) else (start, start)
 
