@@ -27,6 +27,23 @@ KEY = {
     "description": "A key: `reverie keys create` makes one. One made with scopes needs those that an operation lists.",
 }
 _NAMES = re.compile(r"\{(\w+)\}")
+MEANINGS = {
+    "ref": "Name of the memory, percent-encoded: a slash is `%2F`.",
+    "id": "Id, as the list of the same path gives it.",
+    "checksum": "SHA-256 of the archive, as the report of the dream names it.",
+    "kind": "Kind of the entity: `user`, `agent`, `app` or `run`.",
+    "name": "Id of the entity.",
+    "path": "Path of the file in the workspace; slashes stay as they are.",
+    "run_id": "Id of the run, from the answer that created it.",
+    "workflow_id": "Id of a workflow that this host provides.",
+    "agent_id": "Id of the agent, from its manifest.",
+    "store": "Id of the memory store (`memstore_...`).",
+    "memory": "Id of the memory (`mem_...`).",
+    "dream": "Id of the dream (`drm_...`).",
+    "version": "Id of the version (`memver_...`).",
+    "memory_id": "Id of the memory.",
+}
+"""What the parts of a path mean, by their name."""
 Described = tuple[Operation, Route | None, Sequence[str]]
 """An operation, the route that answers it, and the scopes it needs."""
 
@@ -157,7 +174,8 @@ def _parameters(operation: Operation, route: Route | None, schemas: Schemas) -> 
     own = {(one["in"], one["name"]) for one in operation.parameters}
     for name in _NAMES.findall(operation.path):
         if ("path", name) not in own:
-            yield {"in": "path", "name": name, "required": True, "schema": {"type": "string"}}
+            said = {"description": MEANINGS[name]} if name in MEANINGS else {}
+            yield {"in": "path", "name": name, "required": True, "schema": {"type": "string"}, **said}
     yield from operation.parameters
     for values in route.values if route else ():
         for name, (schema, required) in schemas.values(values).items():

@@ -63,6 +63,13 @@ def test_every_operation_says_what_it_answers_and_who_may_ask(server: Server) ->
             assert named == {part.split("}")[0] for part in path.split("{")[1:]}, name
 
 
+def test_every_part_of_a_path_says_what_it_is(server: Server) -> None:
+    for path, operations_of in described(server)["paths"].items():
+        for method, operation in operations_of.items():
+            for one in operation.get("parameters", ()):
+                assert one["in"] != "path" or one.get("description"), f"{method} {path}: {one['name']}"
+
+
 def test_the_protocol_at_the_root_is_first_and_every_operation_names_its_scopes(server: Server) -> None:
     paths = described(server)["paths"]
     order = list(paths)
