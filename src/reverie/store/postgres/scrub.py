@@ -18,6 +18,8 @@ from psycopg import errors
 from reverie.store.postgres.pool import connect
 
 PAUSE_SECONDS = 2.0
+LOCK_MS = 10_000
+"""A store that closes waits so long for a table. The server's own autovacuum gives way after a second."""
 _TABLES = ("entry", "tag", "link", "about", "document", "recall")
 
 
@@ -43,31 +45,38 @@ class Scrubber:
     def _run(self) -> None:
         while True:
             self._closing.wait(PAUSE_SECONDS)
+            last = self._closing.is_set()
             with self._lock:
                 if not self._owed:
                     self._thread = None
                     return
                 owed, self._owed = self._owed, set()
-            skipped = self._vacuum(owed)
-            if not self._closing.is_set():
+            left = self._vacuum(owed, wait=last)
+            if not last:
                 with self._lock:
-                    self._owed |= skipped
+                    self._owed |= left
 
-    def _vacuum(self, tables: set[str]) -> set[str]:
-        """Vacuum tables; those locked by others, an earlier VACUUM perhaps, are left for the next time."""
-        skipped: set[str] = set()
+    def _vacuum(self, tables: set[str], *, wait: bool = False) -> set[str]:
+        """Vacuum tables; returns those left for the next time.
+
+        A table that another session has locked, for an earlier VACUUM perhaps, is left, or waited for. So are those not
+        reached before the connection was cut.
+        """
+        left = set(tables)
         notices: list[str | None] = []
+        options = "INDEX_CLEANUP ON, ANALYZE" if wait else "SKIP_LOCKED, INDEX_CLEANUP ON, ANALYZE"
         try:
             with connect(self._url) as connection:
                 connection.add_notice_handler(lambda notice: notices.append(notice.sqlstate))
+                connection.execute(f"SET lock_timeout = {LOCK_MS}".encode())
                 for table in sorted(tables):
                     notices.clear()
-                    connection.execute(f"VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON, ANALYZE) reverie.{table}".encode())
-                    if errors.LockNotAvailable.sqlstate in notices:
-                        skipped.add(table)
+                    connection.execute(f"VACUUM ({options}) reverie.{table}".encode())
+                    if errors.LockNotAvailable.sqlstate not in notices:
+                        left.discard(table)
         except psycopg.Error:
-            pass  # the server is away; autovacuum will come to it
-        return skipped
+            pass  # the server is away, or stopped this session: the next time, or its own autovacuum, comes to it
+        return left
 
     def close(self) -> None:
         """Do the owed work now."""

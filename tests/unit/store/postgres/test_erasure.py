@@ -59,8 +59,8 @@ def test_a_table_that_is_locked_is_cleared_up_later(
     store.write(SCOPE, lambda tx: put(tx, make_entry(id="a", content=WORD)))
     tried, vacuum = threading.Semaphore(0), scrub.Scrubber._vacuum
 
-    def watched(scrubber: scrub.Scrubber, tables: set[str]) -> set[str]:
-        skipped = vacuum(scrubber, tables)
+    def watched(scrubber: scrub.Scrubber, tables: set[str], **options: bool) -> set[str]:
+        skipped = vacuum(scrubber, tables, **options)
         tried.release()
         return skipped
 
@@ -80,6 +80,48 @@ def test_a_table_that_is_locked_is_cleared_up_later(
     once = {name: count + 1 for name, count in before.items()}
     until(lambda: times() == once, "the vacuum that was owed")
     store.close()
+
+
+def test_what_a_cut_connection_left_is_cleared_up_later(
+    make_database: Callable[[], str], postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrub, "PAUSE_SECONDS", 0.1)
+    store, left = PostgresStore(make_database()), []
+    vacuum, connect = scrub.Scrubber._vacuum, scrub.connect
+
+    def cut(url: str) -> psycopg.Connection[object]:
+        monkeypatch.setattr(scrub, "connect", connect)
+        raise psycopg.OperationalError("the server ended the session")
+
+    def watched(scrubber: scrub.Scrubber, tables: set[str], **options: bool) -> set[str]:
+        left.append(vacuum(scrubber, tables, **options))
+        return left[-1]
+
+    monkeypatch.setattr(scrub, "connect", cut)
+    monkeypatch.setattr(scrub.Scrubber, "_vacuum", watched)
+    store.write(SCOPE, lambda tx: put(tx, make_entry(id="a", content=WORD)))
+    store.write(SCOPE, lambda tx: tx.purge("a", seq=tx.append(make_event())))
+    until(lambda: len(left) > 1)
+    assert left[0] == set(scrub._TABLES)
+    assert left[-1] == set()
+    store.close()
+
+
+def test_a_store_that_closes_waits_for_a_locked_table(make_database: Callable[[], str]) -> None:
+    url = make_database()
+    scrubber, done = scrub.Scrubber(url), threading.Event()
+    with psycopg.connect(url) as holder:
+        holder.execute("LOCK TABLE reverie.entry IN SHARE UPDATE EXCLUSIVE MODE")
+        scrubber.owe()
+        closing = threading.Thread(target=lambda: (scrubber.close(), done.set()))
+        closing.start()
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'VACUUM%entry'"
+        with psycopg.connect(url, autocommit=True) as other:
+            until(lambda: other.execute(waiting).fetchone() is not None)
+        assert not done.is_set()
+        holder.rollback()
+    closing.join(60)
+    assert done.is_set()
 
 
 def traces(postgres: PostgresServer, database: str) -> list[Path]:
