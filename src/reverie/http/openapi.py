@@ -43,7 +43,7 @@ MEANINGS = {
     "version": "Id of the version (`memver_...`).",
     "memory_id": "Id of the memory.",
 }
-"""What the parts of a path mean, by their name."""
+"""Meaning of each part of a path, by its name."""
 Described = tuple[Operation, Route | None, Sequence[str]]
 """An operation, the route that answers it, and the scopes it needs."""
 
@@ -174,8 +174,8 @@ def _parameters(operation: Operation, route: Route | None, schemas: Schemas) -> 
     own = {(one["in"], one["name"]) for one in operation.parameters}
     for name in _NAMES.findall(operation.path):
         if ("path", name) not in own:
-            said = {"description": MEANINGS[name]} if name in MEANINGS else {}
-            yield {"in": "path", "name": name, "required": True, "schema": {"type": "string"}, **said}
+            meaning = {"description": MEANINGS[name]} if name in MEANINGS else {}
+            yield {"in": "path", "name": name, "required": True, "schema": {"type": "string"}, **meaning}
     yield from operation.parameters
     for values in route.values if route else ():
         for name, (schema, required) in schemas.values(values).items():
