@@ -29,7 +29,7 @@ _ROUNDED = 1e-4
 _BESIDES = 60
 """Passages that a memory is taken to have besides its own when the rarity of words is worked out."""
 _GROUP = 32
-"""Passages whose best sum stands for them when a floor for the best is looked for."""
+"""Passages in a group: a floor for the best is found among the best sum of each."""
 _LOOKUP = 8
 """Looking up a word for one row takes as long as adding up this many postings."""
 
