@@ -44,7 +44,7 @@ class Batch:
         self.new_ids: set[tuple[str, str]] = set()
         self.answers: dict[str, tuple[str, bytes]] = {}
         self.destroyed = False
-        """Whether text was destroyed, so that the server has to clear away old rows."""
+        """Whether text was destroyed, so that the server has to clear away old rows. Noted in the same transaction."""
         self.kept = 0
         """Bodies whose work stays."""
 
@@ -72,6 +72,8 @@ class Batch:
             figures = (head.entries, head.bytes, head.rules_seq, held.position)
             bound = (head.seq, head.epoch, bytes.fromhex(head.hash), *figures, held.n)
             self.waiting.append((SQL["set_head"], bound))
+        if self.destroyed:
+            self.waiting.append((SQL["owe_vacuum"], (secrets.token_hex(16),)))
         ended: Cursor[Row]
         with self.connection.pipeline():
             send_all(self.connection, self.waiting)

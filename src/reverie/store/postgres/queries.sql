@@ -636,6 +636,18 @@ INSERT INTO reverie.setting (name, value) VALUES (%s, %s) ON CONFLICT (name) DO 
 -- Remove a host-wide value.
 DELETE FROM reverie.setting WHERE name = %s RETURNING value
 
+-- name: owe_vacuum
+-- Text was destroyed here: a note that VACUUM has not seen yet, one row a transaction, so that no two wait for each other.
+INSERT INTO reverie.setting (name, value) VALUES ('vacuum/' || %s, '')
+
+-- name: vacuum_owed
+-- The notes of every process.
+SELECT name FROM reverie.setting WHERE name LIKE 'vacuum/%'
+
+-- name: vacuum_done
+-- VACUUM came after these notes.
+DELETE FROM reverie.setting WHERE name = ANY(%s)
+
 -- name: sums_of_rows
 -- The columns in which the server keeps a sum of each row, and how it is made.
 SELECT c.relname, a.attname, pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d

@@ -6,6 +6,9 @@ reach of every query and overwritten as pages fill up again; docs/postgres.md sa
 
 ANALYZE comes with it: for its planner the server keeps samples of what columns hold, and gives them to anyone who asks
 `pg_stats`. New samples take the place of those that hold destroyed text.
+
+The transaction that destroyed text leaves a note of what is owed, so that a process that is killed before it did the
+work leaves it to the next one that starts.
 """
 
 from __future__ import annotations
@@ -15,12 +18,18 @@ import threading
 import psycopg
 from psycopg import errors
 
-from reverie.store.postgres.pool import connect
+from reverie.store.postgres.pool import Connection, connect
+from reverie.store.postgres.rows import SQL
 
 PAUSE_SECONDS = 2.0
 LOCK_MS = 10_000
 """A store that closes waits so long for a table. The server's own autovacuum gives way after a second."""
 _TABLES = ("entry", "tag", "link", "about", "document", "recall")
+
+
+def notes(connection: Connection) -> list[str]:
+    """The notes of transactions whose VACUUM is owed, by any process."""
+    return [name for (name,) in connection.execute(SQL["vacuum_owed"])]
 
 
 class Scrubber:
@@ -31,6 +40,8 @@ class Scrubber:
         self._lock = threading.Lock()
         self._owed: set[str] = set()
         """Tables."""
+        self._noted: list[str] = []
+        """Notes that are settled when none of those tables is left."""
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
@@ -67,6 +78,8 @@ class Scrubber:
         options = "INDEX_CLEANUP ON, ANALYZE" if wait else "SKIP_LOCKED, INDEX_CLEANUP ON, ANALYZE"
         try:
             with connect(self._url) as connection:
+                if tables.issuperset(_TABLES):
+                    self._noted = notes(connection)
                 connection.add_notice_handler(lambda notice: notices.append(notice.sqlstate))
                 connection.execute(f"SET lock_timeout = {LOCK_MS}".encode())
                 for table in sorted(tables):
@@ -74,6 +87,8 @@ class Scrubber:
                     connection.execute(f"VACUUM ({options}) reverie.{table}".encode())
                     if errors.LockNotAvailable.sqlstate not in notices:
                         left.discard(table)
+                if not left:
+                    connection.execute(SQL["vacuum_done"], (self._noted,))
         except psycopg.Error:
             pass  # the server is away, or stopped this session: the next time, or its own autovacuum, comes to it
         return left

@@ -28,7 +28,7 @@ from reverie.store.postgres.migrate import migrate, schema_version
 from reverie.store.postgres.pool import Connection, Returns, connect, open_pool
 from reverie.store.postgres.read import FRESH, IndexTail, PostgresReadTx
 from reverie.store.postgres.rows import SQL
-from reverie.store.postgres.scrub import Scrubber
+from reverie.store.postgres.scrub import Scrubber, notes
 from reverie.store.postgres.transfer import PostgresTransfer
 from reverie.store.postgres.writer import ATTEMPTS, Writer, limits
 
@@ -73,6 +73,7 @@ class PostgresStore:
         try:
             with connect(url) as connection:
                 migrate(connection, self._clock.now(), create=create)
+                owed = bool(notes(connection))
             self._pool = open_pool(url, size=pool_size, wait_seconds=wait_seconds)
         except Exception as fault:
             error = translate(fault)
@@ -81,6 +82,8 @@ class PostgresStore:
             self._files.recover()
         self._returns = Returns(self._pool)
         self._scrubber = Scrubber(url)
+        if owed:
+            self._scrubber.owe()
         self._writer = Writer(self._pool, self._clock, self._scrubber.owe, self._cache)
 
     def switch_wal(self) -> str:

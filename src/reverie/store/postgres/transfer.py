@@ -19,6 +19,8 @@ from reverie.store.transfer import ENTRY, TABLES, Row, Table, TenantRow, about_r
 
 _TENANT = "n, name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at"
 _KEY = "id, tenant, digest, name, rights, authority, scopes, created_at, expires_at, revoked_at"
+_SHARED = "name NOT LIKE 'migration/%' AND name NOT LIKE 'vacuum/%'"
+"""Settings that are not about this database itself."""
 _numbers = itertools.count()
 
 
@@ -62,13 +64,13 @@ class PostgresTransfer:
 
     def above(self) -> tuple[list[Row], list[Row]]:
         with self._transaction("") as db:
-            named = "SELECT name, value FROM reverie.setting WHERE name NOT LIKE 'migration/%' ORDER BY name"
-            settings = db.execute(named).fetchall()
+            named = f"SELECT name, value FROM reverie.setting WHERE {_SHARED} ORDER BY name"
+            settings = db.execute(named.encode()).fetchall()
             return settings, db.execute(f"SELECT {_KEY} FROM reverie.api_key ORDER BY id".encode()).fetchall()
 
     def put_above(self, settings: Iterable[Row], keys: Iterable[Row]) -> None:
         with self._transaction("") as db, db.cursor() as cursor:
-            cursor.execute("DELETE FROM reverie.setting WHERE name NOT LIKE 'migration/%'")
+            cursor.execute(f"DELETE FROM reverie.setting WHERE {_SHARED}".encode())
             cursor.executemany("INSERT INTO reverie.setting (name, value) VALUES (%s, %s)", settings)
             cursor.execute("DELETE FROM reverie.api_key")
             cursor.executemany(SQL["add_key"], keys)

@@ -242,6 +242,8 @@ class Writer:
                 try:
                     ended = batch.commit()
                 except BaseException as fault:
+                    if batch.destroyed:
+                        self._destroyed()  # perhaps
                     if lost(fault) or connection.broken:
                         if not batch.logged:  # leases and answers: doing them again is doing them once
                             raise

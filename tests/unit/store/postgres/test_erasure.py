@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import psycopg
 import pytest
 from tests.patience import until
 from tests.postgres import PostgresServer
+from tests.processes import Child, die
 
 from reverie.core.entry import Scope
 from reverie.store.conformance import make_entry, make_event
@@ -122,6 +124,35 @@ def test_a_store_that_closes_waits_for_a_locked_table(make_database: Callable[[]
         holder.rollback()
     closing.join(60)
     assert done.is_set()
+
+
+def destroy_and_die(url: str) -> None:
+    """Destroy text, and be killed before the VACUUM."""
+    scrub.PAUSE_SECONDS = 600.0
+    store = PostgresStore(url)
+    store.write(SCOPE, lambda tx: [tx.purge(f"{n}", seq=tx.append(make_event())) for n in range(20)])
+    die()
+
+
+def test_a_process_that_is_killed_leaves_its_vacuum_to_the_next(
+    make_database: Callable[[], str], postgres: PostgresServer
+) -> None:
+    url = make_database()
+    name = str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
+
+    def noted() -> list[tuple[str]]:
+        return postgres.execute("SELECT name FROM reverie.setting WHERE name LIKE 'vacuum/%'", database=name)
+
+    store = PostgresStore(url)
+    store.write(SCOPE, lambda tx: [put(tx, make_entry(id=f"{n}", content=f"{WORD} {n % 3}")) for n in range(20)])
+    store.close()
+    postgres.execute("ANALYZE", database=name)  # as the server does by itself, some time
+    assert Child(destroy_and_die, url).end() == -signal.SIGKILL
+    assert postgres.tables_with([WORD], name) == [("pg_catalog.pg_statistic", WORD)]
+    assert len(noted()) == 1
+    PostgresStore(url).close()
+    assert postgres.tables_with([WORD], name) == []
+    assert noted() == []
 
 
 def traces(postgres: PostgresServer, database: str) -> list[Path]:
