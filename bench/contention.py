@@ -1,9 +1,10 @@
 """What one tenant's worst does to another: p99 of tenant B idle, and while tenant A attacks the same host.
 
-    python -m bench contention             every attack, 400 requests of B before each and 400 during it
-    python -m bench contention --quick     60 requests each
-    python -m bench contention --json      figures as JSON
-    python -m bench contention --processor processor time of the host while B waits, for machines that do other work
+    python -m bench.contention              every attack; 100 requests of each kind of B before it, and 100 during it
+    python -m bench.contention --quick      15 of each kind, so that a p99 is the maximum
+    python -m bench.contention --only NAME  this attack alone; may be repeated
+    python -m bench.contention --json       figures as JSON
+    python -m bench.contention --processor  processor time of the host while B waits, for machines that do other work
 
 For each attack a host with default settings on SQLite, in a process of its own, with 5,000 entries of A. B asks on one
 connection, in turn: one entry, a search, a put, liveness. A attacks from another process with many connections and one
@@ -325,7 +326,7 @@ def show(found: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer requests")
+    parser.add_argument("--quick", action="store_true", help="15 requests of each kind instead of 100")
     parser.add_argument("--json", action="store_true", help="figures as JSON")
     parser.add_argument("--processor", action="store_true", help="processor time of the host while B waits")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this attack; may be repeated")
@@ -335,7 +336,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.attack:
         return attack(given.attack, given.url, given.key)
-    names = given.only or [*attacks(), STREAMS, JOBS]
+    every = [*attacks(), STREAMS, JOBS]
+    if unknown := [name for name in given.only if name not in every]:
+        parser.error(f"no attack is called {', '.join(unknown)}. There are: {'; '.join(every)}")
+    names = given.only or every
     found = measure(rounds=15 if given.quick else 100, names=names, processor=given.processor)
     if given.json:
         print(json.dumps(found, indent=2))

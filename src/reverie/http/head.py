@@ -1,4 +1,5 @@
-"""The head of a request: refused with 431 when it grows beyond a limit, before the caller is known.
+"""A connection: the head of a request is refused with 431 when it grows beyond a limit, before the caller is known, and
+the rest of a body that was answered already is read slowly (`http/drain.py`).
 
 uvicorn drops the server that a target such as `http://name/path` names; here it is kept, for `http/origin.py`.
 
@@ -12,6 +13,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from reverie.http.drain import Drain
 from reverie.http.origin import TARGET
 
 MAX_HEAD_BYTES = 65_536
@@ -29,13 +31,31 @@ class BoundedHead(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse a piece, unless the head that it continues is too long."""
-        if self._head is not None:
-            self._head += len(data)
-            if self._head > MAX_HEAD_BYTES:
+        if self._head is not None and self._head + len(data) > MAX_HEAD_BYTES:
+            room = MAX_HEAD_BYTES - self._head
+            self._parse(data[:room])
+            data = data[room:]
+            if self._head == MAX_HEAD_BYTES:  # the same head; one that ended and one that began are not
                 self._refuse()
                 return
+        self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
+        if self._head is not None:
+            self._head += len(data)
         if not self.transport.is_closing():
             super().data_received(data)
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of a body: kept for the request, or thrown away when that is answered already."""
+        super().on_body(body)
+        if self.cycle.response_complete and not self.flow.read_paused:
+            self.flow.pause_reading()
+            Drain.here().wait(self._read_on)
+
+    def _read_on(self) -> None:
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
 
     def on_message_begin(self) -> None:
         """A head begins."""
