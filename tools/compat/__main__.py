@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tools.compat.reference import reference
-from tools.compat.report import results
+from tools.compat.report import Case, results
 from tools.compat.suites import SUITES, Suite
 
 ROOT = Path(__file__).parents[2]
@@ -74,8 +74,8 @@ def environment(suite: Suite) -> tuple[Path, str]:
     return python, subprocess.run([str(python), "-c", code], capture_output=True, text=True).stdout.strip()
 
 
-def run(python: Path, tests: Path, *, folder: Path, suite: Suite | None = None) -> list[tuple[str, bool]]:
-    """(name, passed) of every test of a file; with a suite, one of theirs."""
+def run(python: Path, tests: Path, *, folder: Path, suite: Suite | None = None) -> list[Case]:
+    """Every test of a file; with a suite, one of theirs."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
         command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", str(tests)]
@@ -86,7 +86,7 @@ def run(python: Path, tests: Path, *, folder: Path, suite: Suite | None = None) 
             command += ["-k", suite.select] if suite.select else []
         env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", "MEM0_TELEMETRY": "false"}
         subprocess.run(command, cwd=folder, env=env, capture_output=True)
-        return results(report) or [(tests.name, False)]
+        return results(report) or [Case(tests.name, False)]
 
 
 def judge(suite: Suite, sources: Path) -> Outcome:
@@ -98,11 +98,11 @@ def judge(suite: Suite, sources: Path) -> Outcome:
     for name in suite.own:
         if name.startswith("examples/"):
             done = subprocess.run([str(python), str(ROOT / name)], capture_output=True, cwd=ROOT)
-            ran = [(name, done.returncode == 0)]
+            ran = [Case(name, done.returncode == 0)]
         else:
             ran = run(python, ROOT / name, folder=ROOT)
-        outcome.own += sum(passed for _, passed in ran)
-        outcome.failed += [case for case, passed in ran if not passed]
+        outcome.own += sum(case.passed for case in ran)
+        outcome.failed += [case.name for case in ran if not case.passed]
     for pattern in suite.theirs:
         tests = next(iter(sorted(sources.glob(pattern))), None)
         if tests is not None:
@@ -122,17 +122,19 @@ def theirs(suite: Suite, python: Path, sources: Path, tests: Path, outcome: Outc
     while (folder / "__init__.py").exists():  # else their packages hide those that are installed
         folder = folder.parent
     cases = reference(tests) if tests.suffix == ".ts" else run(python, tests, folder=folder, suite=suite)
-    for case, passed in cases:
-        name = case.partition("[")[0]
+    for case in cases:
+        name = case.name.partition("[")[0]
         outcome.total += 1
-        outcome.passed += passed
-        if passed:
+        outcome.passed += case.passed
+        if case.passed:
             continue
-        if name in suite.left_out:
+        if case.left_out:
+            outcome.left_out[case.left_out] += 1
+        elif name in suite.left_out:
             outcome.left_out[suite.left_out[name]] += 1
             outcome.named.add(name)
         else:
-            outcome.failed.append(f"{tests.relative_to(sources)}::{case}")
+            outcome.failed.append(f"{tests.relative_to(sources)}::{case.name}")
 
 
 def origin(top: Path) -> str:

@@ -9,14 +9,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.compat.report import results
+from tools.compat.report import Case, results
 
 ROOT = Path(__file__).parents[2]
 MANAGER = Path(__file__).with_name("reference_manager.ts")
 
 
-def reference(tests: Path) -> list[tuple[str, bool]]:
-    """(name, passed) of every test of a file: theirs, with our class behind the one they import. Needs npm."""
+def reference(tests: Path) -> list[Case]:
+    """Every test of a file: theirs, with our class behind the one they import. Needs npm."""
     folder = ROOT / ".venvs" / "compat-vitest"
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "node_modules" / "vitest").exists():
@@ -33,5 +33,5 @@ def reference(tests: Path) -> list[tuple[str, bool]]:
         subprocess.run(
             [*command, "--testTimeout=600000", "--hookTimeout=600000"], cwd=folder, env=env, capture_output=True
         )
-        found = [(name.rpartition(" > ")[2], passed) for name, passed in results(report)]
-        return found or [(tests.name, False)]
+        found = [case._replace(name=case.name.rpartition(" > ")[2]) for case in results(report)]
+        return found or [Case(tests.name, False)]
