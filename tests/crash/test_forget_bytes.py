@@ -16,6 +16,7 @@ from tests.postgres import PostgresServer
 
 import reverie
 from reverie.core.dream import DreamPlan
+from reverie.protocols.mem0.memories import Memories
 
 WORDS = ("Quixoticon", "zephyrania", "VBX-99817", "marzipanfjord")
 
@@ -63,6 +64,33 @@ def fill(memory: reverie.Memory) -> None:
             attributes={"place": "marzipanfjord"},
         )
     bot.put_many([f"Later order {n} left hall {n % 5} with {n * 17} crates." for n in range(200)])
+
+
+def test_a_forgotten_user_of_mem0_is_not_named_anywhere(
+    make_target: Callable[..., str], engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The log keeps the names of memories, in its chain and in tombstones: such a name does not hold the user's."""
+    target, user = make_target(), f"{WORDS[0]}@{WORDS[1]}.example"
+    with reverie.open(target) as memory:
+        memory.set_policy(dream_budget=100_000)
+        memories = Memories(memory.host, memory.actor)
+        told = [("user", f"Order {n} left hall {n % 7} with {n * 13} crates.") for n in range(200)]
+        memories.add(told, {"user_id": user}, metadata={}, created_at=None, expires_at=None)
+        assert memories.search("What left hall 3?", {"user_id": user}, limit=3, threshold=0.0)
+        assert memories.page({"user_id": user.upper()}, start=0, size=1)[0] == 0
+        assert memory.host.dreams.run(memory.actor, DreamPlan(memories.entities()[0]["id"])) is not None
+        if engine == "sqlite":
+            assert traces(Path(target))
+        assert memory.forget(user).forgotten == 200
+        assert memory.verify().ok
+        (tmp_path / "later").mkdir()
+        memory.host.parts.store.backup(str(tmp_path / "later" / "copy"))
+    assert not traces(tmp_path / "later")
+    if engine == "sqlite":
+        assert not traces(Path(target))
+    else:
+        server = request.getfixturevalue("postgres")
+        assert not server.tables_with(WORDS, str(psycopg.conninfo.conninfo_to_dict(target)["dbname"]))
 
 
 def test_nothing_of_a_subject_remains_after_dreams_and_a_forget(

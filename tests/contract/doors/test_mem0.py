@@ -140,7 +140,8 @@ def test_other_doors_read_it_and_are_read(client: Any, running: Running, tenant:
 
     client.add("Ann prefers trains to planes.", user_id="ann")
     with reverie.open(running.url, key=running.key(tenant), tenant=tenant) as memory:
-        notes = memory.ref("mem0/user-ann")
+        assert [row["name"] for row in client.users()["results"]] == ["ann"]
+        notes = memory.ref(client.users()["results"][0]["id"])
         assert notes.search("How does Ann travel?").hits[0].entry.subject == "ann"
         written = notes.put("Ann lives in Basel.").id
         rows = client.get_all(filters={"user_id": "ann"})["results"]
@@ -151,6 +152,22 @@ def test_other_doors_read_it_and_are_read(client: Any, running: Running, tenant:
         assert client.get(own["id"])["memory"] == "Ann lives in Bern."
         memory.forget("ann")
         assert client.get_all(filters={"user_id": "ann"})["results"] == []
+
+
+def test_a_dream_of_memories_is_still_of_its_user(client: Any, running: Running, tenant: str) -> None:  # noqa: F811
+    import reverie
+
+    for n in range(40):
+        client.add(f"Order {n} of hall {n % 7} holds {n * 13} crates of valves for the usual customer.", user_id="ann")
+        client.add(f"Order {n} of hall {n % 7} holds {n * 13} crates of valves for the usual customer.", agent_id="x")
+    with reverie.open(running.url, key=running.key(tenant), tenant=tenant) as memory:
+        for row in client.users()["results"]:
+            assert memory.ref(row["id"]).dream(budget=2_000) is not None
+    assert {row["name"]: row["type"] for row in client.users()["results"]} == {"ann": "user", "x": "agent"}
+    everything = client.get_all(filters={"user_id": "ann"})["results"]
+    assert everything
+    assert {row["user_id"] for row in everything} == {"ann"}
+    assert {row["agent_id"] for row in client.get_all(filters={"agent_id": "x"})["results"]} == {"x"}
 
 
 def test_what_a_stranger_sends_is_never_a_fault_of_the_host(running: Running, tenant: str) -> None:  # noqa: F811

@@ -1,7 +1,8 @@
 """Memories as mem0 sees them: of a user, an agent, an app or a run, with a stable id and a history of texts.
 
-Each user has a memory of their own, `mem0/user-NAME` (an agent, app or run likewise, where no user is named). A memory
-is an entry; an update replaces it in one transaction, and its id stays: it is kept in a mark, `~memory:ID`.
+Each user has a memory of their own (an agent, app or run likewise, where no user is named). Its name is `mem0/user-`
+and a keyed hash: the log keeps names of memories for ever, and a user is a person, who may be forgotten. A memory is
+an entry; an update replaces it in one transaction, and its id stays: it is kept in a mark, `~memory:ID`.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import islice
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 
-from reverie.core.actor import Actor
+from reverie.core.actor import Actor, Right
 from reverie.core.clock import to_iso
-from reverie.core.entry import Draft, Entry, Source
-from reverie.core.errors import Busy, Conflict, Invalid, NotFound
-from reverie.core.names import digest, segment
+from reverie.core.entry import Draft, Entry, EntryState, Scope, Source
+from reverie.core.errors import Busy, Conflict, Invalid, NotFound, ReadOnly
+from reverie.core.event import keyed_hash
+from reverie.core.names import digest
 from reverie.core.query import Filter, each
 from reverie.core.retry import Moved, retry
 from reverie.host import Host
@@ -28,6 +31,7 @@ from reverie.protocols.mem0.filters import holds, named
 KINDS = ("user", "agent", "app", "run")
 _ROOT = "mem0"
 _PAGE = 500
+_WITH_COLD = Filter(states=frozenset({EntryState.ACTIVE, EntryState.DREAMT}), archived=None, gone=True)
 
 
 class Memories:
@@ -36,6 +40,8 @@ class Memories:
     def __init__(self, host: Host, actor: Actor) -> None:
         self._host = host
         self._actor = actor
+        self._names: dict[str, str] = {}
+        """Users, agents, apps and runs by ref."""
 
     def add(
         self,
@@ -47,6 +53,8 @@ class Memories:
         expires_at: int | None,
     ) -> list[dict[str, Any]]:
         """Store (role, text) pairs in one transaction."""
+        self._open()
+        self._host.rules.check_names(self._actor.tenant, {f"/{field}": name for field, name in whose.items()})
         ref, drafts = self._ref(whose), []
         for role, text in texts:
             memory = str(uuid4())
@@ -62,7 +70,7 @@ class Memories:
 
     def get(self, memory_id: str) -> dict[str, Any]:
         """One memory. Raises NotFound."""
-        return document(self._find(memory_id))
+        return self._document(self._find(memory_id))
 
     def page(self, filters: Mapping[str, Any], *, start: int, size: int) -> tuple[int, list[dict[str, Any]]]:
         """Count the matching entries, and return `size` of them from `start` on, newest first.
@@ -75,7 +83,7 @@ class Memories:
         count = 0
         rows: list[dict[str, Any]] = []
         for entry in self._each(filters):
-            one = document(entry)
+            one = self._document(entry)
             if holds(filters, one):
                 if start <= count < start + size:
                     rows.append(one)
@@ -89,7 +97,7 @@ class Memories:
             count = self._host.reader.count(self._actor, ref)
             skip = max(0, start - total)
             if skip < count and len(rows) < size:
-                rows += map(document, islice(self._entries(ref), skip, skip + size - len(rows)))
+                rows += map(self._document, islice(self._entries(ref), skip, skip + size - len(rows)))
             total += count
         return total, rows
 
@@ -99,7 +107,7 @@ class Memories:
         for ref in self._refs(filters):
             result = self._host.search.search(self._actor, ref, query[:4096], limit=min(200, max(limit * 4, 20)))
             for hit in result.hits:
-                shown = document(hit.entry)
+                shown = self._document(hit.entry)
                 if not hit.weak and hit.confidence >= threshold and holds(filters, shown):
                     results.append((hit.score, {**shown, "score": round(hit.confidence, 4)}))
         results.sort(key=lambda one: -one[0])
@@ -119,7 +127,7 @@ class Memories:
         def attempt(_: int) -> None:
             results = [(self._find(memory_id), *change) for memory_id, change in merged.items()]
             changed = [
-                (entry.ref, entry.id, _successor(entry, text, metadata), entry.version)
+                (entry.ref, entry.id, _successor(entry, self._document(entry), text, metadata), entry.version)
                 for entry, text, metadata in results
             ]
             try:
@@ -144,7 +152,7 @@ class Memories:
 
     def delete_all(self, filters: Mapping[str, Any]) -> int:
         """Delete every matching memory, a part at a time; return their number."""
-        matching = [(entry.ref, entry.id) for entry in self._each(filters) if holds(filters, document(entry))]
+        matching = [(entry.ref, entry.id) for entry in self._each(filters) if holds(filters, self._document(entry))]
         for start in range(0, len(matching), _PAGE):
             part = matching[start : start + _PAGE]
             try:
@@ -169,7 +177,7 @@ class Memories:
                 break
         rows, before = [], None
         for entry in versions:
-            shown = document(entry)
+            shown = self._document(entry)
             rows.append(
                 {
                     "id": entry.id,
@@ -191,19 +199,45 @@ class Memories:
         results = []
         for ref, count in self._host.reader.refs(self._actor, f"{_ROOT}/"):
             newest = self._host.reader.page(self._actor, ref, limit=1).items
-            kind, _, name = ref.removeprefix(f"{_ROOT}/").partition("-")
+            kind = _kind(ref)
             if newest and kind in KINDS:
-                about = newest[0].attributes.get(_ROOT) or {}
-                times = to_iso(newest[0].created_at)
-                name = about.get(f"{kind}_id", name)
+                times, name = to_iso(newest[0].created_at), self._name(ref)
                 results.append({"id": ref, "name": name, "type": kind, "total_memories": count, "updated_at": times})
         return results
+
+    @cached_property
+    def _key(self) -> bytes:
+        """The tenant's secret; empty, as every memory then is, where nothing was ever stored."""
+        return self._host.parts.store.read(Scope(self._actor.tenant), lambda tx: tx.log_key())
+
+    def _open(self) -> None:
+        """Make sure of the tenant's secret before a first write."""
+        self._actor.require(Right.WRITE)
+        if not self._key:
+            if self._host.parts.read_only:
+                raise ReadOnly()
+            self._key = self._host.parts.store.write(Scope(self._actor.tenant), lambda tx: tx.log_key())
 
     def _ref(self, whose: Mapping[str, str]) -> str:
         for kind in KINDS:
             if name := whose.get(f"{kind}_id"):
-                return f"{_ROOT}/{kind}-{segment(name)}"
+                ref = f"{_ROOT}/{kind}-{keyed_hash(self._key, name)[:32]}"
+                self._names[ref] = name
+                return ref
         raise Invalid("Name whose memory it is: user_id, agent_id, app_id or run_id.", pointer="/user_id")
+
+    def _name(self, ref: str) -> str:
+        """The user, agent, app or run: as its first entries say, also where only a dream of them is left."""
+        if ref not in self._names:
+            field = f"{_kind(ref)}_id"
+            first = self._host.reader.page(self._actor, ref, _WITH_COLD, limit=20, oldest_first=True).items
+            told = (entry.attributes[_ROOT].get(field) or entry.subject for entry in first if _ROOT in entry.attributes)
+            subject = next((entry.subject for entry in first if entry.subject), None)
+            self._names[ref] = next(filter(None, told), None) or subject or ref.rpartition("-")[2]
+        return self._names[ref]
+
+    def _document(self, entry: Entry) -> dict[str, Any]:
+        return document(entry, "" if entry.attributes.get(_ROOT) else self._name(entry.ref))
 
     def _refs(self, filters: Mapping[str, Any]) -> list[str]:
         """List the memories that can hold matches: that of a named user, else all."""
@@ -228,13 +262,17 @@ class Memories:
         return found[0] if found else self._host.reader.get(self._actor, ref, memory)
 
 
-def document(entry: Entry) -> dict[str, Any]:
-    """A memory as the client gets it."""
+def _kind(ref: str) -> str:
+    return ref.removeprefix(f"{_ROOT}/").partition("-")[0]
+
+
+def document(entry: Entry, name: str) -> dict[str, Any]:
+    """A memory as the client gets it. `name`: its user, where it does not say so itself."""
     about: Mapping[str, Any] = entry.attributes.get(_ROOT) or {}
-    kind, _, name = entry.ref.removeprefix(f"{_ROOT}/").partition("-")
+    kind = _kind(entry.ref)
     whose = {f"{one}_id": about.get(f"{one}_id") for one in KINDS}
     if not about and kind in KINDS:  # a dream, or a note of another door
-        whose[f"{kind}_id"] = entry.subject or name
+        whose[f"{kind}_id"] = name
     return {
         "id": _id(entry),
         "memory": entry.content,
@@ -252,12 +290,11 @@ def _busy() -> Busy:
     return Busy("This memory is being changed by others at the moment. Try again.")
 
 
-def _successor(before: Entry, text: str | None, metadata: Mapping[str, Any]) -> Draft:
-    """Build the draft that supersedes an entry."""
+def _successor(before: Entry, shown: Mapping[str, Any], text: str | None, metadata: Mapping[str, Any]) -> Draft:
+    """Build the draft that supersedes an entry, which the client got as `shown`."""
     about = dict(before.attributes.get(_ROOT) or {})
     about |= {"id": about.get("id", before.id), "created_at": about.get("created_at", before.created_at)}
     about["metadata"] = {**about.get("metadata", {}), **metadata}
-    shown = document(before)
     whose = {name: shown[name] for name in (f"{kind}_id" for kind in KINDS) if shown[name] is not None}
     about |= whose  # of a note of another door, whose memory it is in
     draft = _draft(text or before.content, whose, about, created_at=None, expires_at=before.expires_at)
