@@ -13,11 +13,12 @@ else:
     from importlib import import_module
 
     class _Lazy:
-        """A module in name; an attribute is looked up once and then found like any other."""
+        """A module in name; after the first look its attributes are found like any other's."""
 
         def __getattr__(self, name):
-            value = self.__dict__[name] = getattr(import_module("numpy"), name)
-            return value
+            module = import_module("numpy")
+            self.__dict__.update(vars(module))
+            return getattr(module, name)
 
     np = _Lazy()
 

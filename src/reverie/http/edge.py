@@ -76,7 +76,7 @@ class Edge:
                 message["headers"] = _headers(message.get("headers", ()), state)
             await send(message)
 
-        self._metrics.in_flight.inc()
+        self._metrics.begin_request()
         try:
             with self._span() as span:
                 try:
@@ -97,7 +97,6 @@ class Edge:
                     span.set_attribute("http.route", route_of(scope))
                     span.set_attribute("http.response.status_code", status)
         finally:
-            self._metrics.in_flight.dec()
             seconds = time.perf_counter() - started
             self._done(scope, status or _CLIENT_GONE, seconds)
 
@@ -118,7 +117,7 @@ class Edge:
 
     def _done(self, scope: Scope, status: int, seconds: float) -> None:
         route, method = route_of(scope), scope["method"]
-        self._metrics.request(route, method, status, seconds)
+        self._metrics.end_request(route, method, status, seconds)
         actor: Any = scope["state"].get("actor")
         if actor is not None and method not in _SAFE and status < 400:
             self._tail.ring(actor.tenant)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
+from threading import Lock
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Counter, Gauge, Info, generate_latest
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from reverie.core.entry import Receipt
@@ -18,6 +22,65 @@ from reverie.privacy.forget import Forgotten
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_ENTRIES = (1.0, 2.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 10000.0)
+
+
+class _Row:
+    """The observations of one label value."""
+
+    __slots__ = ("_bounds", "_lock", "counts", "created", "sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self._lock = Lock()
+        self.counts = [0.0] * (len(bounds) + 1)
+        self.sum = 0.0
+        self.created = time.time()
+
+    def add(self, amount: float) -> None:
+        """Count an observation."""
+        at = bisect_left(self._bounds, amount)
+        with self._lock:
+            self.counts[at] += 1
+            self.sum += amount
+
+    def samples(self) -> tuple[list[float], float]:
+        """Observations up to each bound and in all, and their sum."""
+        with self._lock:
+            return list(accumulate(self.counts)), self.sum
+
+
+class _Histogram(Collector):
+    """A histogram of at most one label. An observation takes one lock; the client's own takes two and a walk."""
+
+    _type = "histogram"
+
+    def __init__(self, name: str, text: str, label: str = "", *, buckets: Sequence[float], registry: CollectorRegistry):
+        self._name, self._documentation, self._bounds = name, text, buckets
+        self._labelnames = [label] if label else []
+        self._rows: dict[str, _Row] = {}
+        self._lock = Lock()
+        if not label:
+            self.row("")
+        registry.register(self)
+
+    def row(self, value: str) -> _Row:
+        """The row of a label value, made when it is new."""
+        with self._lock:
+            return self._rows.setdefault(value, _Row(self._bounds))
+
+    def describe(self) -> Iterable[Metric]:
+        return [HistogramMetricFamily(self._name, self._documentation, labels=self._labelnames)]
+
+    def collect(self) -> Iterable[Metric]:
+        family = HistogramMetricFamily(self._name, self._documentation, labels=self._labelnames)
+        bounds = [*map(str, self._bounds), "+Inf"]
+        for value, row in list(self._rows.items()):
+            labels = [value] if self._labelnames else []
+            counts, total = row.samples()
+            family.add_metric(labels, list(zip(bounds, counts, strict=True)), total)
+            family.add_sample(f"{self._name}_created", dict(zip(self._labelnames, labels, strict=True)), row.created)
+        return [family]
 
 
 class _Read(Collector):
@@ -51,28 +114,27 @@ class Metrics:
             ["route", "method", "status"],
             registry=registry,
         )
-        self.request_seconds = Histogram(
-            "reverie_request_seconds", "Time to answer.", ["route"], buckets=_SECONDS, registry=registry
+        self.request_seconds = _Histogram(
+            "reverie_request_seconds", "Time to answer.", "route", buckets=_SECONDS, registry=registry
         )
+        self._requests_now = self._writes_now = 0
+        self._lock = Lock()
         self.in_flight = Gauge("reverie_requests_in_flight", "Requests being answered.", registry=registry)
+        self.in_flight.set_function(lambda: self._requests_now)
         self.streams = Gauge("reverie_event_streams", "Open event streams.", registry=registry)
         self.refused = Counter("reverie_refused_total", "Callers turned away, by code.", ["code"], registry=registry)
-        self.calls = Histogram(
-            "reverie_call_seconds", "Time of a use case.", ["call"], buckets=_SECONDS, registry=registry
+        self.calls = _Histogram(
+            "reverie_call_seconds", "Time of a use case.", "call", buckets=_SECONDS, registry=registry
         )
         self.failures = Counter(
             "reverie_call_failures_total", "Use cases that raised, by code.", ["call", "code"], registry=registry
         )
         self.waiting = Gauge("reverie_writes_in_flight", "Writes that wait for their commit.", registry=registry)
+        self.waiting.set_function(lambda: self._writes_now)
         self.writes = Counter("reverie_writes_total", "Acknowledged writes.", registry=registry)
         self.entries = Counter("reverie_entries_stored_total", "Entries stored.", registry=registry)
         self.replays = Counter("reverie_replays_total", "Retries answered without a write.", registry=registry)
-        self.batch = Histogram(
-            "reverie_write_entries",
-            "Entries in one write.",
-            buckets=(1, 2, 5, 10, 50, 100, 500, 1000, 5000, 10000),
-            registry=registry,
-        )
+        self.batch = _Histogram("reverie_write_entries", "Entries in one write.", buckets=_ENTRIES, registry=registry)
         self.redactions = Counter("reverie_redactions_total", "Secrets replaced, by kind.", ["kind"], registry=registry)
         self.degraded = Counter(
             "reverie_degraded_recalls_total", "Searches that said they were degraded.", ["reason"], registry=registry
@@ -85,8 +147,9 @@ class Metrics:
         )
         self.swept = Counter("reverie_swept_total", "Entries destroyed by sweeps.", registry=registry)
         # Looking a label up takes longer than counting.
-        self._requests: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._calls: dict[str, Histogram] = {}
+        self._requests: dict[tuple[str, str, int], tuple[Counter, _Row]] = {}
+        self._calls: dict[str, _Row] = {}
+        self._written = self.batch.row("")
         self.window_turns = Counter(
             "reverie_window_turns_total", "Turns of provider windows, by continuation.", ["status"], registry=registry
         )
@@ -104,24 +167,36 @@ class Metrics:
         """Numbers that are read when the page is asked for. What cannot be read is left out."""
         self.registry.register(_Read(name, text, label, read))
 
-    def request(self, route: str, method: str, status: int, seconds: float) -> None:
+    def begin_request(self) -> None:
+        """A request has come."""
+        with self._lock:
+            self._requests_now += 1
+
+    def end_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count an answered request. `route` is a template, never a path."""
         key = route, method if method in METHODS else "OTHER", status // 100
         counters = self._requests.get(key)
         if counters is None:
             counters = self._requests[key] = (
                 self.requests.labels(key[0], key[1], f"{key[2]}xx"),
-                self.request_seconds.labels(route),
+                self.request_seconds.row(route),
             )
         counters[0].inc()
-        counters[1].observe(seconds)
+        counters[1].add(seconds)
+        with self._lock:
+            self._requests_now -= 1
+
+    def wait(self, writes: int) -> None:
+        """So many more writes wait for their commit."""
+        with self._lock:
+            self._writes_now += writes
 
     def call(self, name: str, seconds: float, result: Any) -> None:
         """Count a use case that returned."""
         timer = self._calls.get(name)
         if timer is None:
-            timer = self._calls[name] = self.calls.labels(name)
-        timer.observe(seconds)
+            timer = self._calls[name] = self.calls.row(name)
+        timer.add(seconds)
         if isinstance(result, list) and result and isinstance(result[0], Receipt):
             self._count_stored(result)
         elif isinstance(result, Imported):
@@ -169,7 +244,7 @@ class Metrics:
             return
         self.writes.inc()
         self.entries.inc(len(new))
-        self.batch.observe(len(new))
+        self._written.add(len(new))
         for receipt in new:
             self._count_redacted(receipt.findings)
 

@@ -82,7 +82,7 @@ class _Timed:
 
     def __enter__(self) -> _Timed:
         if self._waits:
-            self._metrics.waiting.inc()
+            self._metrics.wait(1)
         return self
 
     def result(self, result: Any) -> Any:
@@ -91,6 +91,6 @@ class _Timed:
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: object) -> None:
         if self._waits:
-            self._metrics.waiting.dec()
+            self._metrics.wait(-1)
         if isinstance(fault, Exception):
             self._metrics.failed(self._call, fault)
