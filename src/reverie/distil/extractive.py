@@ -214,14 +214,18 @@ class ExtractiveDistiller:
             return _floor(prepared, sizes, count)[2]
         return _drawn(prepared, _wanted(prepared, sizes, declared=False), count)[1]
 
-    def needs(self, prepared: PreparedSources, *, count: Count) -> tuple[int, int]:
-        """The minimum, and how many tokens more a text with all other statements has, routine reports left out."""
+    def needs(self, prepared: PreparedSources, *, count: Count) -> tuple[int, int, int]:
+        """The minimum, how many tokens more a text with all other statements has, routine reports left out, and the
+        tokens of a text with every statement unshortened.
+        """
         items = prepared.candidates
         sizes = _sizes(items, count)
         wanted = _wanted(prepared, sizes, declared=False)
         least = _drawn(prepared, wanted, count)[1]
         telling = {*wanted, *(i for i, item in enumerate(items) if item.kind != ROUTINE)}
-        return least, max(_drawn(prepared, telling, count)[1] - least, 0)
+        unshortened = replace(prepared, candidates=tuple(map(_unshortened, items)))
+        most = _drawn(unshortened, range(len(items)), count, apart=True)[1]
+        return least, max(_drawn(prepared, telling, count)[1] - least, 0), most
 
 
 def _floor(prepared: PreparedSources, sizes: Sequence[int], count: Count) -> tuple[list[int], str, int]:

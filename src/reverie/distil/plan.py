@@ -6,8 +6,9 @@ exact and near duplicates were collapsed; output is the tokens of the archive's 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -45,6 +46,8 @@ class Work:
     least_output: int
     rest: int = 0
     """Tokens of the statements that need not be kept."""
+    most: int = 0
+    """Tokens of the text with every statement unshortened: no text is longer."""
 
     @property
     def minimum_required(self) -> int:
@@ -56,11 +59,17 @@ class Work:
         """Whether the least meaningful distillate is smaller than its sources, duplicates included."""
         return 0 < self.least_output < self.tokens_before
 
+    def wanted(self, share: Share) -> int:
+        """Tokens of a text that has its share, without regard to a budget."""
+        return min(self._share(share), self.most)
+
+    def _share(self, share: Share) -> int:
+        rest = self.least_output + self.rest * share.of_rest // 1000
+        return max(rest, self.input_tokens * share.of_input // 1000)
+
     def output_limit(self, budget: int, share: Share, *, shrink: bool = True, floor: int = SMALL) -> int:
         """The most tokens the output may have: its share, never below what must be kept."""
-        rest = self.least_output + self.rest * share.of_rest // 1000
-        wanted = max(rest, self.input_tokens * share.of_input // 1000, floor)
-        room = min(wanted, budget - self.input_tokens)
+        room = min(max(self._share(share), floor), budget - self.input_tokens)
         return min(room, self.tokens_before - 1) if shrink else room
 
 
@@ -163,7 +172,7 @@ def weigh(sources: Sequence[Source], distiller: ExtractiveDistiller, count: Coun
     sizes = dict(zip(map(id, sources), map(count, lines(sources)), strict=True))
     merged = [source for source in prepared.sources if id(source) not in sizes]
     sizes |= zip(map(id, merged), map(count, lines(merged)), strict=True)
-    least, rest = distiller.needs(prepared, count=count)
+    least, rest, most = distiller.needs(prepared, count=count)
     return Work(
         sources=tuple(sources),
         prepared=prepared,
@@ -171,6 +180,7 @@ def weigh(sources: Sequence[Source], distiller: ExtractiveDistiller, count: Coun
         input_tokens=sum([sizes[id(source)] for source in prepared.sources]),
         least_output=least,
         rest=rest,
+        most=most,
     )
 
 
@@ -184,28 +194,95 @@ def require(work: Work, budget: int) -> None:
         )
 
 
-def oldest_that_fit(sources: Sequence[Source], budget: int, share: int, count: Count) -> tuple[list[Source], int]:
-    """The oldest coherent part of `sources` (in canonical order) that a budget can hold, and how many were oversize.
+MOST_PLANS = 6
+"""Parts that are weighed before one is taken."""
+_CLOSE = 16
+"""A part that could grow by less than a sixteenth is large enough."""
+_GROWTH = 4
+"""Times by which a part grows at once, at most, where many sources say the same."""
+_BATCH = 256
 
-    Coherent: the part ends where a session or a day ends, if one ends in its last third. A single entry that could
-    never fit is passed over, so that it does not stop the rest for ever.
+
+class Part(NamedTuple):
+    """The oldest sources that fit a budget, what distilling them takes, and how many were passed over."""
+
+    sources: Sequence[Source]
+    work: Work
+    oversize: int
+
+
+def oldest_that_fit(
+    sources: Sequence[Source], budget: int, share: Share, weigh: Callable[[Sequence[Source]], Work], count: Count
+) -> Part | None:
+    """The oldest part of `sources` (in canonical order) that a budget can hold with its text.
+
+    What a text takes is measured: parts are weighed until one is nearly as large as can be, at most `MOST_PLANS`. An
+    entry that takes half of the budget is passed over, so that it does not stop the rest for ever. Where no part was
+    found to fit, it is the smallest that was weighed.
     """
-    room = budget * 1000 // (1000 + share) - SMALL if budget > 4 * SMALL else budget * 3 // 4
-    part: list[Source] = []
-    used = oversize = 0
-    for source, text in zip(sources, lines(sources), strict=True):
-        size = count(text)
-        if size > room // 2 and size > SMALL:
-            oversize += 1
-            continue
-        if used + size > room:
+    pool = _Pool(sources, max(budget // 2, min(SMALL, budget * 3 // 4)), count)
+    below, above = 0, len(sources) + 1
+    end = pool.end(budget * 2 // 3) if pool.exceeds(budget) else pool.end(budget)
+    part: Part | None = None
+    for _ in range(MOST_PLANS):
+        if not below < end < above:
             break
-        part.append(source)
-        used += size
-    else:
-        return part, oversize
-    for end in range(len(part) - 1, len(part) * 2 // 3, -1):
-        before, after = part[end - 1], part[end]
-        if before.session != after.session or day_of(before.created_at) != day_of(after.created_at):
-            return part[:end], oversize
-    return part, oversize
+        work = weigh(pool.taken[:end])
+        used = work.input_tokens + work.wanted(share)
+        fits = used <= budget
+        if fits or not below:
+            part = Part(pool.taken[:end], work, pool.passed[end - 1])
+        below, above = (end, above) if fits else (below, end)
+        size = pool.upto[end - 1]
+        end = pool.end(min(size * budget // max(used, 1), size * _GROWTH))
+        if below and (end - below) * _CLOSE < below:
+            break
+    return part
+
+
+class _Pool:
+    """Sources in canonical order, their lines counted as far as needed."""
+
+    def __init__(self, sources: Sequence[Source], most: int, count: Count) -> None:
+        self.taken: list[Source] = []
+        self.upto: list[int] = []
+        """Tokens of the lines up to each source."""
+        self.passed: list[int] = []
+        """Sources with more than `most` tokens that came before each."""
+        self._most = most
+        self._rest = _sized(sources, count)
+
+    def exceeds(self, room: int) -> bool:
+        """True if the lines take more than `room`."""
+        passed = self.passed[-1] if self.passed else 0
+        while not self.upto or self.upto[-1] <= room:
+            source, size = next(self._rest, (None, 0))
+            if source is None:
+                return False
+            if size > self._most:
+                passed += 1
+                continue
+            self.taken.append(source)
+            self.upto.append(size + (self.upto[-1] if self.upto else 0))
+            self.passed.append(passed)
+        return True
+
+    def end(self, room: int) -> int:
+        """The number of sources whose lines take at most `room` tokens together, one at least.
+
+        It is where a session or a day ends, if one ends in the last eighth of them.
+        """
+        if not self.exceeds(room):
+            return len(self.taken)
+        most = max(bisect_right(self.upto, room), 1)
+        for end in range(most, most * 7 // 8, -1):
+            before, after = self.taken[end - 1], self.taken[end]
+            if before.session != after.session or day_of(before.created_at) != day_of(after.created_at):
+                return end
+        return most
+
+
+def _sized(sources: Sequence[Source], count: Count) -> Iterator[tuple[Source, int]]:
+    for start in range(0, len(sources), _BATCH):
+        batch = sources[start : start + _BATCH]
+        yield from zip(batch, map(count, lines(batch)), strict=True)

@@ -23,6 +23,7 @@ from reverie.dreams.spend import SpendGuard
 
 _ALL = 1000
 """Per mille: the share of a memory without a target."""
+_WHOLE = Share(_ALL, _ALL)
 _WORTH = 20
 """Under a target a text that saves less than a twentieth of its sources leaves alone what it would only repeat."""
 _HEADING = 8
@@ -77,6 +78,9 @@ class PartDistillation:
                 raise NotSmaller
             done = self._gates.distil(actor, plan, work, budget, share, policy, chosen, guard)
             fell_back = fell_back or done.fell_back
+            if 0 < share.of_rest < _ALL and self._gains_little(plan, snapshot, done):
+                share = _WHOLE
+                continue
             if not done.stay:
                 idle = self._idle(plan, snapshot, done, share)
                 if not idle:
@@ -100,6 +104,16 @@ class PartDistillation:
             raise NotSmaller
         return ReadyPart(snapshot, work, replace(done, fell_back=fell_back), budget)
 
+    def _gains_little(self, plan: DreamPlan, snapshot: Snapshot, done: Distilled) -> bool:
+        """Whether statements would leave a part because of a target in per cent, for under a twentieth of its tokens.
+
+        Such a part loses none, or the entries that stay would lose one more every night.
+        """
+        if plan.may_grow or not plan.strict or not snapshot.fitted or done.distiller is not self._extractive:
+            return False
+        taken = sum(_sizes(snapshot).values())
+        return done.gates.tokens * _WORTH > taken * (_WORTH - 1) and _retires(done)
+
     def _idle(self, plan: DreamPlan, snapshot: Snapshot, done: Distilled, share: Share) -> frozenset[str]:
         """The entries that would not become smaller: alone, or together with those that they share a line with. All of
         them, where the text as a whole would be no smaller than the entries that leave.
@@ -111,15 +125,11 @@ class PartDistillation:
         if plan.may_grow or not plan.strict or not snapshot.entries:
             return frozenset()
         everything = frozenset(entry.id for entry in snapshot.entries)
-        # a part that fits must be smaller than the bare words of its entries, or it would make lines of what may stay
-        words = [entry.content for entry in snapshot.entries] if snapshot.fitted else hot_texts(snapshot.entries)
-        counts = map(snapshot.count, paced(words))
-        sizes = {entry.id: tokens for entry, tokens in zip(snapshot.entries, counts, strict=True)}
+        sizes = _sizes(snapshot)
         tokens, taken = done.gates.tokens, sum(sizes.values())
         grows = tokens >= taken
         fates = done.answer.fates
-        pressed = any(fate == "retired" for own in fates.values() for fate, _ in own)
-        pressed = pressed or (share.of_input < _ALL and tokens * _WORTH <= taken * (_WORTH - 1))
+        pressed = _retires(done) or (share.of_input < _ALL and tokens * _WORTH <= taken * (_WORTH - 1))
         if not grows and (pressed or not snapshot.fitted or done.distiller is not self._extractive):
             return frozenset()
         if done.distiller is not self._extractive or snapshot.held_by:
@@ -155,6 +165,19 @@ class PartDistillation:
         if not snapshot.held_by or snapshot.hot_tokens is None:
             return Share(share, rest)
         return Share(min(1000, share * tokens(snapshot) // max(work.input_tokens, 1)), rest)
+
+
+def _retires(done: Distilled) -> bool:
+    return any(fate == "retired" for own in done.answer.fates.values() for fate, _ in own)
+
+
+def _sizes(snapshot: Snapshot) -> dict[str, int]:
+    """Tokens of each entry. A part that fits must be smaller than the bare words of its entries, or it would make lines
+    of what may stay.
+    """
+    words = [entry.content for entry in snapshot.entries] if snapshot.fitted else hot_texts(snapshot.entries)
+    counts = map(snapshot.count, paced(words))
+    return {entry.id: tokens for entry, tokens in zip(snapshot.entries, counts, strict=True)}
 
 
 def tokens(snapshot: Snapshot) -> int:

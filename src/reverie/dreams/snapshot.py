@@ -16,7 +16,18 @@ from reverie.core.pause import paced
 from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter, each
 from reverie.distil.compaction import ELLIPSIS
-from reverie.distil.plan import DREAM_KIND, Count, Work, admit, hot_texts, lines, oldest_that_fit, to_sources, weigh
+from reverie.distil.plan import (
+    DREAM_KIND,
+    Count,
+    Share,
+    Work,
+    admit,
+    hot_texts,
+    lines,
+    oldest_that_fit,
+    to_sources,
+    weigh,
+)
 from reverie.distil.request import Extractive
 from reverie.distil.source import Source as Distillable
 from reverie.memory.policy import RuleBook
@@ -127,7 +138,7 @@ class Snapshots:
             yield from self._fitted(actor, plan, budget, policy)
             return
         work = self.weigh(snapshot)
-        if open_ended and work.input_tokens * (1000 + _reach(policy, snapshot)) // 1000 > budget:
+        if open_ended and work.input_tokens + work.wanted(_share(policy, snapshot)) > budget:
             yield from self._fitted(actor, plan, budget, policy)
             return
         if not plan.strict or plan.given:
@@ -198,25 +209,24 @@ class Snapshots:
         above a target in tokens: a second dream over unchanged memory changes nothing.
         """
         snapshot = replace(self.take(actor, plan, policy, expand=False), fitted=True)
-        share = _reach(policy, snapshot)
+        share = _share(policy, snapshot)
         pool = [entry for entry in snapshot.entries if entry.kind != DREAM_KIND]
         distillable = to_sources(pool)
+        by_id = {entry.id: entry for entry in pool}
+
+        def weigh_part(part: Sequence[Distillable]) -> Work:
+            return self.weigh(replace(snapshot, sources=[by_id[source.id] for source in part]), part)
+
         start = 0
         while len(pool) - start >= plan.least_entries:
-            part, oversize = oldest_that_fit(distillable[start:], budget, share, snapshot.count)
-            chosen = {source.id for source in part}
-            entries = [entry for entry in pool[start:] if entry.id in chosen]
-            if len(entries) < plan.least_entries:
+            part = oldest_that_fit(distillable[start:], budget, share, weigh_part, snapshot.count)
+            if part is None or len(part.sources) < plan.least_entries:
                 break
-            taken = replace(snapshot, entries=entries, sources=entries)
-            work = self.weigh(taken, part)
-            while work.minimum_required > budget and len(entries) > plan.least_entries:
-                entries = entries[: max(plan.least_entries, len(entries) * 2 // 3)]
-                taken = replace(snapshot, entries=entries, sources=entries)
-                work = self.weigh(taken, work.sources)
+            entries = [by_id[source.id] for source in part.sources]
+            taken, oversize = replace(snapshot, entries=entries, sources=entries), part.oversize
             left_out = {**snapshot.left_out, **({"oversize": oversize} if oversize else {})}
             later = len(pool) - start - len(entries) - oversize
-            yield replace(taken, left_out=left_out, later=later), work
+            yield replace(taken, left_out=left_out, later=later), part.work
             start = pool.index(entries[-1], start) + 1
         if plan.least_entries <= len(snapshot.entries) and policy.is_crowded(snapshot.hot_tokens):
             yield from self._dreams(actor, plan, snapshot, budget)
@@ -251,9 +261,9 @@ class Snapshots:
             yield taken, self.weigh(taken)
 
 
-def _reach(policy: TenantPolicy, snapshot: Snapshot) -> int:
-    """Per mille of its input that a text may have."""
-    return max(policy.hot_share(snapshot.hot_tokens), policy.hot_rest(snapshot.hot_tokens))
+def _share(policy: TenantPolicy, snapshot: Snapshot) -> Share:
+    """The share of its input that a text may have."""
+    return Share(policy.hot_share(snapshot.hot_tokens), policy.hot_rest(snapshot.hot_tokens))
 
 
 def _no_tokenizer(_: str) -> int:

@@ -26,6 +26,7 @@ def test_an_empty_tenant_is_filled_once_and_can_be_dreamt(tmp_path: Path) -> Non
     assert browser.post("/", data=form).status_code == 409
     report = site.host.dreams.run(actor, DreamPlan(ref=ref, budget=8000, fit=True))
     assert report is not None
+    assert (len(report.sources), report.left_for_later) == (291, 0)  # all but the pinned entry
     assert report.tokens_before > 2 * report.output_tokens
     assert "Load the sample" not in browser.get("/").text
     assert "Load the sample" not in site.browser(site.key("other", "read")).get("/").text
