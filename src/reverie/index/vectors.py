@@ -10,7 +10,7 @@ before their other half is read. Beyond that, codes (see codes.py) say which vec
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reverie.core.lazy import np
@@ -28,8 +28,10 @@ _Rows: TypeAlias = "npt.NDArray[Any]"
 CODED = 50_000
 """Number of vectors from which codes are compared first."""
 LOOKED_AT = 4096
-"""So many vectors of the nearest codes are compared exactly, at least; or `_TIMES` as many as are asked for."""
+"""So many vectors of the nearest codes are compared exactly, at most; or `_TIMES` as many as are asked for."""
 _TIMES = 40
+_STEPS = 8
+"""The first look is at one in this many of those."""
 BLOCK = 1024
 """Rows made float32 and multiplied at once.
 
@@ -173,7 +175,11 @@ def _contenders(part: Part, own: Vectors, query: _Floats, limit: int, least: flo
 def _coded(
     groups: Sequence[tuple[Part, Vectors]], query: _Floats, limit: int
 ) -> list[tuple[Part, Vectors, _Rows, _Floats]]:
-    """The vectors of the nearest codes, and all of the segments that have none."""
+    """The vectors of the nearest codes, and all of the segments that have none.
+
+    They are looked at in steps, each time as many again, until a step adds no more than one to the best: near
+    neighbours are mostly among the first, and only where all vectors are about as near does it take all steps.
+    """
     found, measured = [], []
     for part, own in groups:
         if not len(own.codes):
@@ -184,15 +190,35 @@ def _coded(
         asked = EncodedQuery(query, own.centre)
         rows = nearest(asked.rough(own.codes), max(len(own.rows) // _ROUGH, limit))
         measured.append((part, own, rows, asked.fine(own.codes, rows)))
-    wanted = max(LOOKED_AT, limit * _TIMES)
+    if not measured:
+        return found
     fine = np.concatenate([about for _, _, _, about in measured])
-    least = np.partition(fine, len(fine) - wanted)[len(fine) - wanted] if wanted < len(fine) else _NEVER
-    for part, own, rows, about in measured:
-        near = rows[about >= least]
-        if len(part.dead):
-            near = np.setdiff1d(near, _out(part, own), assume_unique=True)
-        found.append((part, own, near, _verified_products(part, own, near, query)))
+    most = min(max(LOOKED_AT, limit * _TIMES), len(fine))
+    fine = np.sort(np.partition(fine, len(fine) - most)[len(fine) - most :])
+    likely = [(part, own, rows[kept := about >= fine[0]], about[kept]) for part, own, rows, about in measured]
+    best, above = np.full(limit, _NEVER, dtype=np.float32), np.float32(np.inf)
+    for step in _doubled(-(-most // _STEPS), most):
+        least, entered = fine[-step], 0
+        for part, own, rows, about in likely:
+            near = rows[(about >= least) & (about < above)]
+            if len(part.dead):
+                near = np.setdiff1d(near, _out(part, own), assume_unique=True)
+            scores = _verified_products(part, own, near, query)
+            found.append((part, own, near, scores))
+            entered += int(np.count_nonzero(scores > best[0]))
+            best = np.sort(np.append(best, scores))[-limit:]
+        if entered <= 1:
+            break
+        above = least
     return found
+
+
+def _doubled(first: int, last: int) -> Iterator[int]:
+    """Return numbers from the first to the last, each twice the one before."""
+    while first < last:
+        yield first
+        first *= 2
+    yield last
 
 
 def _products(vectors: npt.NDArray[np.int8], query: _Floats) -> _Floats:

@@ -224,6 +224,32 @@ def test_codes_find_what_an_exact_search_finds(tx: Rows, tmp_path: Path, monkeyp
     assert not gone & {one[0] for one in answers(cache, tx)[1]}  # type: ignore[index]
 
 
+def test_near_neighbours_are_found_at_the_first_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(3)
+    near = chance.normal(0, 40, 256) + chance.normal(0, 12, (60, 256))
+    data = np.clip(np.concatenate([chance.normal(0, 40, (20_000, 256)), near]), -127, 127).astype(np.int8)
+    own = [(position, None, vector.tobytes(), "m") for position, vector in enumerate(data[chance.permutation(20_060)])]
+    looked_at: list[int] = []
+    monkeypatch.setattr(vectors, "_products", counted(vectors._products, looked_at))
+    parts = [Part(build(own))]
+    exact = vectors.Meaning(parts, ("m", near[0].astype(np.int8).tobytes())).best(60)
+    looked_at.clear()
+    monkeypatch.setattr(vectors, "CODED", 1000)
+    assert vectors.Meaning(parts, ("m", near[0].astype(np.int8).tobytes())).best(60) == exact
+    assert sum(looked_at) < vectors.LOOKED_AT // 3
+    looked_at.clear()
+    vectors.Meaning(parts, ("m", chance.integers(-127, 127, 256, dtype=np.int8).tobytes())).best(60)
+    assert sum(looked_at) > vectors.LOOKED_AT // 3, "where all are about as near, more are looked at"
+
+
+def counted(products: Callable[..., object], sizes: list[int]) -> Callable[..., object]:
+    def call(data: np.ndarray, query: np.ndarray) -> object:
+        sizes.append(len(data))
+        return products(data, query)
+
+    return call
+
+
 BESIDES = 60  # passages without the word, so that few notes make no word common
 
 
