@@ -61,8 +61,9 @@ format: $(VENV)/.dev ## Format the code and sort its imports
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.dev ## Write the generated pages and the async facade
+docs: $(VENV)/.dev ## Write the generated pages, the examples of the API and the async facade
 	$(BIN)/python tools/generate_aio.py
+	$(BIN)/python tools/record_examples.py
 	$(BIN)/python tools/generate_typescript.py
 	$(BIN)/python tools/compile_rules.py
 	$(BIN)/python tools/generate_docs.py

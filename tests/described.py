@@ -21,7 +21,7 @@ class _Document:
     """A document with every object closed that does not say otherwise. Applications that have the same share it."""
 
     def __init__(self, text: bytes) -> None:
-        self.closed = _closed(orjson.loads(text))
+        self.closed = close(orjson.loads(text))
         # One copy of the components for all validators: each holds and compiles what it is given, which is 2 MB.
         self.components = jsonschema_rs.Registry([(_DOCUMENT, {"components": self.closed["components"]})])
         self.patterns = [
@@ -50,9 +50,13 @@ class Described:
         """Every operation as (method, path)."""
         return {(method, path) for method, path, _ in self._patterns}
 
+    def operation(self, method: str, path: str) -> str | None:
+        """The described path that a path is one of."""
+        return next((at for verb, at, rx in self._patterns if verb == method and rx.fullmatch(path)), None)
+
     def check(self, method: str, path: str, status: int, media: str, body: Any) -> None:
         """Hold an answer against the operation that gave it. Paths that are not described are nobody's."""
-        found = next((at for verb, at, rx in self._patterns if verb == method and rx.fullmatch(path)), None)
+        found = self.operation(method, path)
         if found is None:
             return
         name = f"{method} {found} -> {status}"
@@ -96,12 +100,13 @@ def _absolute(schema: Any) -> Any:
     }
 
 
-def _closed(schema: Any) -> Any:
+def close(schema: Any) -> Any:
+    """The schema with every object closed that does not say otherwise."""
     if isinstance(schema, list):
-        return [_closed(one) for one in schema]
+        return [close(one) for one in schema]
     if not isinstance(schema, Mapping):
         return schema
-    made = {name: _closed(value) for name, value in schema.items()}
+    made = {name: close(value) for name, value in schema.items()}
     if schema.get("type") == "object" and "properties" in schema and "additionalProperties" not in schema:
         made["additionalProperties"] = False
     return made

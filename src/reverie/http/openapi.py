@@ -1,7 +1,7 @@
 """The OpenAPI document: every operation of every door, from the declarations that also answer requests.
 
 A route made by `Router` describes itself. A door whose routes are plain Starlette ones lists its operations in
-`Door.operations`.
+`Door.operations`. The examples are what a real host was sent and answered (examples.json).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -44,6 +45,10 @@ MEANINGS = {
     "memory_id": "Id of the memory.",
 }
 """Meaning of each part of a path, by its name."""
+EXAMPLES = Path(__file__).with_name("examples.json")
+"""Bodies and answers of a real host by operation, which tools/record_examples.py writes."""
+ROOT_TWIN = "root_"
+"""Prefix of an operation that is another one at a second path."""
 Described = tuple[Operation, Route | None, Sequence[str]]
 """An operation, the route that answers it, and the scopes it needs."""
 
@@ -155,17 +160,20 @@ def _operation(operation: Operation, route: Route | None, scopes: Sequence[str],
     parameters = list(_parameters(operation, route, schemas))
     if parameters:
         shown["parameters"] = parameters
+    recorded = _examples().get(operation.id.removeprefix(ROOT_TWIN), {})
     body = operation.body if operation.body is not None else (route.body if route else None)
     if body:
         schema = schemas.of(body[0] if isinstance(body, tuple) and len(body) == 1 else body)
         if isinstance(body, tuple) and len(body) > 1:
             schema = {"oneOf": schema["anyOf"]}
         content: dict[str, Any] = {"schema": schema}
-        if operation.examples:
-            content["examples"] = {f"example-{n}": {"value": one} for n, one in enumerate(operation.examples, 1)}
+        bodies = [recorded[status]["body"] for status in sorted(recorded) if "body" in recorded[status]]
+        if bodies:
+            content["example"] = bodies[-1]
         shown["requestBody"] = {"required": operation.body_required, "content": {operation.body_media: content}}
     shown["responses"] = {
-        str(status): _answer(status, answer, schemas) for status, answer in sorted(operation.answers.items())
+        str(status): _answer(status, answer, schemas, recorded.get(str(status), {}))
+        for status, answer in sorted(operation.answers.items())
     }
     return shown
 
@@ -190,7 +198,14 @@ def _parameters(operation: Operation, route: Route | None, schemas: Schemas) -> 
             }
 
 
-def _answer(status: int, answer: DocumentedAnswer, schemas: Schemas) -> dict[str, Any]:
+@cache
+def _examples() -> dict[str, dict[str, dict[str, Any]]]:
+    """The recorded examples: by operation, then by status, `body` and `answer`."""
+    examples: dict[str, dict[str, dict[str, Any]]] = msgspec.json.decode(EXAMPLES.read_bytes())
+    return examples
+
+
+def _answer(status: int, answer: DocumentedAnswer, schemas: Schemas, recorded: Mapping[str, Any]) -> dict[str, Any]:
     shown: dict[str, Any] = {"description": answer.description or HTTPStatus(status).phrase}
     content: dict[str, Any] = {}
     if answer.body is not None:
@@ -199,4 +214,6 @@ def _answer(status: int, answer: DocumentedAnswer, schemas: Schemas) -> dict[str
         content[media] = {"schema": schema}
     if content:
         shown["content"] = content
+        if "answer" in recorded:
+            next(iter(content.values()))["example"] = recorded["answer"]
     return shown

@@ -84,8 +84,6 @@ class Operation:
     body: Form | None = None
     body_media: str = "application/json"
     body_required: bool = True
-    examples: Sequence[Any] = ()
-    """Bodies that are accepted, for a body described by a JSON schema; a struct has its own."""
     answers: Mapping[int, DocumentedAnswer] = field(default_factory=dict)
     open: bool = False
     """Whether no key is needed."""

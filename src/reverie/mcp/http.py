@@ -90,7 +90,6 @@ def described(path: str) -> Operation:
         description="Send `Accept: application/json, text/event-stream`.",
         tags=("mcp",),
         body=message,
-        examples=[{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}],
         answers={
             200: DocumentedAnswer(body=done),
             202: DocumentedAnswer("A notification was taken."),

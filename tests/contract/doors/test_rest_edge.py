@@ -288,4 +288,3 @@ class TestWhatIsSeenFromOutside:
             assert all(scope.startswith("x-host-reverie-") for scope in needed["key"])
         put = document["paths"]["/v1/host/reverie/memory/{ref}/entries"]["post"]["responses"]
         assert {"201", "409", "413", "415", "422", "507"} <= set(put)
-        assert document["components"]["schemas"]["EntryIn"]["examples"]

@@ -54,13 +54,12 @@ def described(app: Any) -> dict[str, Any]:
 
 def _describe_operation(document: Mapping[str, Any]) -> dict[str, Any]:
     tags: dict[str, list[dict[str, Any]]] = {}
-    schemas = document.get("components", {}).get("schemas", {})
     for path, methods in document["paths"].items():
         for method in METHODS:
             if method in methods:
                 operation = methods[method]
                 tag = (operation.get("tags") or ["other"])[0]
-                tags.setdefault(tag, []).append(_operation(path, method, operation, schemas))
+                tags.setdefault(tag, []).append(_operation(path, method, operation))
     order = sorted(tags, key=lambda tag: (tag in PROTOCOLS, OWN.index(tag) if tag in OWN else len(OWN), tag))
     return {
         "title": document["info"]["title"],
@@ -77,12 +76,9 @@ def _paragraphs(description: str) -> list[tuple[str, str]]:
     return [(lead, "".join(rest).strip()) for _, lead, *rest in parted]
 
 
-def _operation(path: str, method: str, operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
-    body = operation.get("requestBody", {}).get("content", {})
-    schema = body.get("application/json", {}).get("schema")
+def _operation(path: str, method: str, operation: Mapping[str, Any]) -> dict[str, Any]:
     answers = operation.get("responses", {})
     good: Any = next((answer for status, answer in answers.items() if str(status).startswith("2")), {})
-    shape = good.get("content", {}).get("application/json", {}).get("schema") if isinstance(good, dict) else None
     return {
         "id": operation.get("operationId", f"{method}-{path}"),
         "method": method.upper(),
@@ -99,43 +95,15 @@ def _operation(path: str, method: str, operation: Mapping[str, Any], schemas: Ma
             for one in operation.get("parameters", ())
             if "name" in one
         ],
-        "body": _pretty(_example(schema, schemas)) if schema is not None else None,
-        "answer": _pretty(_example(shape, schemas)) if shape is not None else None,
+        "body": _example(operation.get("requestBody", {})),
+        "answer": _example(good),
         "statuses": [
             {"status": str(status), "description": answer.get("description", "")} for status, answer in answers.items()
         ],
     }
 
 
-def _pretty(value: Any) -> str:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-
-
-def _example(schema: Any, schemas: Mapping[str, Any], within: frozenset[str] = frozenset()) -> Any:
-    """A value of the shape a schema describes: its own example where it has one. A shape in itself is left out."""
-    if not isinstance(schema, dict):
-        return None
-    if "$ref" in schema:
-        name = schema["$ref"].rsplit("/", 1)[-1]
-        return None if name in within else _example(schemas.get(name), schemas, within | {name})
-    if schema.get("examples"):
-        return schema["examples"][0]
-    for name in ("example", "default", "const"):
-        if name in schema:
-            return schema[name]
-    if schema.get("enum"):
-        return schema["enum"][0]
-    for name in ("anyOf", "oneOf", "allOf"):
-        if schema.get(name):
-            return _example(schema[name][0], schemas, within)
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = kind[0]
-    if kind == "object" or "properties" in schema:
-        properties = schema.get("properties", {})
-        wanted = schema.get("required") or list(properties)
-        return {name: _example(properties[name], schemas, within) for name in wanted if name in properties}
-    if kind == "array":
-        item = _example(schema.get("items"), schemas, within)
-        return [] if item is None else [item]
-    return {"string": "text", "integer": 0, "number": 0, "boolean": False}.get(str(kind))
+def _example(message: Mapping[str, Any]) -> str | None:
+    """The JSON example of a body or an answer, to be read."""
+    content = message.get("content", {}).get("application/json", {})
+    return orjson.dumps(content["example"], option=orjson.OPT_INDENT_2).decode() if "example" in content else None

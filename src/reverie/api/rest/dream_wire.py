@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -14,8 +13,6 @@ Age = Annotated[str, Meta(max_length=32, description="A duration: `7d`, `12h`, `
 
 
 class DreamIn(Inward):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"budget": 8000}, {"plan": True, "fit": True}]}
-
     plan: Annotated[bool, Meta(description="true: only say what would happen.")] = False
     budget: Annotated[
         Annotated[int, Meta(ge=1, le=LARGEST)] | None,
@@ -97,8 +94,6 @@ class ScheduleFields(Inward):
 
 
 class ScheduleIn(ScheduleFields):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"cron": "0 3 * * *", "ref": "notes"}]}
-
     id: (
         Annotated[
             Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] | None,
@@ -139,8 +134,6 @@ def plain_schedule(body: dict[str, Any]) -> dict[str, Any]:
 
 class ScheduleChangeIn(ScheduleFields):
     """Fields to change; the rest stays."""
-
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"paused": True}]}
 
     cron: Annotated[str, Meta(max_length=256, description="Five fields.")] | UnsetType = UNSET
 

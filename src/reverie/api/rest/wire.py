@@ -15,13 +15,6 @@ from reverie.memory.entries import MAX_BATCH
 
 LARGEST = 2**53 - 1
 
-_AN_ENTRY: dict[str, Any] = {
-    "content": "The customer prefers e-mail to phone calls.",
-    "tags": ["preference"],
-    "subject": "customer-42",
-    "source": {"actor": "support-bot", "session": "s-1"},
-}
-
 When = Annotated[
     str,
     Meta(
@@ -82,8 +75,6 @@ class SourceIn(Inward):
 
 
 class EntryIn(Inward):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [_AN_ENTRY]}
-
     content: Annotated[
         str, Meta(min_length=1, description="Text to remember. Secrets in it are replaced before it is stored.")
     ]
@@ -107,8 +98,6 @@ class EntryIn(Inward):
 
 
 class EntriesIn(Inward):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"entries": [_AN_ENTRY]}]}
-
     entries: Annotated[
         list[EntryIn], Meta(min_length=1, description="Stored in one transaction: all of them, or none.")
     ]
@@ -125,7 +114,7 @@ class EntriesIn(Inward):
 class ChangeIn(Inward):
     """Exactly one change: each is one event of its own."""
 
-    schema_extra: ClassVar[Mapping[str, Any]] = {"minProperties": 1, "maxProperties": 1, "examples": [{"pinned": True}]}
+    schema_extra: ClassVar[Mapping[str, Any]] = {"minProperties": 1, "maxProperties": 1}
 
     pinned: Annotated[bool, Meta(description="true: keep it out of dreams.")] | UnsetType = UNSET
     archived: Annotated[bool, Meta(description="true: out of recall, and kept. false: readable again.")] | UnsetType = (
@@ -141,8 +130,6 @@ class ChangeIn(Inward):
 
 
 class StatesIn(Inward):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"ids": ["01K9ZJ4V7B3M8Q2X5N6R1T0WAC"]}]}
-
     ids: Annotated[list[Label], Meta(min_length=1, max_length=1000)]
 
 
@@ -153,10 +140,6 @@ class SeenIn(Inward):
 
 class ChangesIn(Inward):
     """One change of many entries, in one transaction."""
-
-    schema_extra: ClassVar[Mapping[str, Any]] = {
-        "examples": [{"change": "retract", "entries": [{"id": "01K9ZJ4V7B3M8Q2X5N6R1T0WAC", "version": 1}]}]
-    }
 
     change: Literal["pin", "archive", "retract", "restore"]
     entries: Annotated[list[SeenIn], Meta(min_length=1, max_length=1000)]
@@ -178,8 +161,6 @@ class FilterIn(Inward):
 
 
 class SearchIn(Inward):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"query": "how to reach the customer", "limit": 5}]}
-
     query: Annotated[str, Meta(min_length=1, max_length=4096)]
     limit: Annotated[int, Meta(ge=1, le=200)] = 10
     mode: Literal["hybrid", "words", "meaning"] = "hybrid"
@@ -197,10 +178,6 @@ class SearchIn(Inward):
 
 
 class ContextIn(Inward):
-    schema_extra: ClassVar[Mapping[str, Any]] = {
-        "examples": [{"purpose": "answer the customer's question", "budget": 1000}]
-    }
-
     purpose: Annotated[str, Meta(min_length=1, max_length=4096)]
     budget: Annotated[int, Meta(ge=1, le=1_000_000, description="Tokens, counted with the host's tokenizer.")] = 2000
     limit: Annotated[int, Meta(ge=1, le=200, description="Number of entries to consider.")] = 50
@@ -209,8 +186,6 @@ class ContextIn(Inward):
 
 
 class ForgetIn(Inward):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"subject": "customer-42", "preview": True}]}
-
     subject: Annotated[str, Meta(min_length=1, max_length=256)]
     ref: Annotated[str | None, Meta(description="Only in this memory; everywhere when left out.")] = None
     memoryRef: Annotated[str | None, Meta(description="The same under its OpenWOP name.")] = None  # noqa: N815
@@ -221,8 +196,6 @@ class ForgetIn(Inward):
 
 
 class SecretIn(Inward):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"id": "mail", "value": "correct horse battery"}]}
-
     id: Annotated[str, Meta(min_length=1, max_length=64, description="Shown in place of the value: `[REDACTED:<id>]`.")]
     value: Annotated[str, Meta(min_length=8, max_length=65_536, description="Kept sealed; never shown again.")]
 
@@ -250,16 +223,11 @@ if TYPE_CHECKING:
         """The whole policy."""
 
 else:
-    _example = {"schema_extra": {"examples": [{"max_entries": 100_000, "zone": "Europe/Lisbon"}]}}
-    PolicyIn = msgspec.defstruct(
-        "PolicyIn", _policy_fields(asked=True), bases=(Inward,), kw_only=True, namespace=_example
-    )
+    PolicyIn = msgspec.defstruct("PolicyIn", _policy_fields(asked=True), bases=(Inward,), kw_only=True)
     PolicyOut = msgspec.defstruct("PolicyOut", _policy_fields(asked=False), bases=(Outward,), kw_only=True)
 
 
 class ScanIn(Inward):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"dry_run": True}]}
-
     dry_run: Annotated[bool, Meta(description="Report, and change nothing.")] = False
 
 

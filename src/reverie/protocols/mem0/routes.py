@@ -69,9 +69,6 @@ class Message(Struct):
 
 class AddIn(Whose, kw_only=True):
     schema_prefix: ClassVar[str] = "Mem0"
-    schema_extra: ClassVar[Mapping[str, Any]] = {
-        "examples": [{"messages": [{"role": "user", "content": "I am vegetarian."}], "user_id": "ana"}]
-    }
     messages: list[Message]
     metadata: dict[str, Any] | None = None
     timestamp: int | None = None
@@ -80,15 +77,11 @@ class AddIn(Whose, kw_only=True):
 
 class ListIn(Whose, kw_only=True):
     schema_prefix: ClassVar[str] = "Mem0"
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"filters": {"user_id": "ana"}}]}
     filters: dict[str, Any] | None = None
 
 
 class SearchIn(ListIn, kw_only=True):
     schema_prefix: ClassVar[str] = "Mem0"
-    schema_extra: ClassVar[Mapping[str, Any]] = {
-        "examples": [{"query": "what does she eat?", "filters": {"user_id": "ana"}}]
-    }
     query: Annotated[str, Meta(min_length=1)]
     top_k: Annotated[int, Meta(ge=1, le=_MOST)] | None = None
     limit: Annotated[int, Meta(ge=1, le=_MOST)] | None = None
@@ -97,7 +90,6 @@ class SearchIn(ListIn, kw_only=True):
 
 class UpdateIn(Struct):
     schema_prefix: ClassVar[str] = "Mem0"
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"text": "I am vegan."}]}
     text: str | None = None
     metadata: dict[str, Any] | None = None
 
@@ -115,9 +107,6 @@ class BatchRow(Struct):
 
 class BatchIn(Struct):
     schema_prefix: ClassVar[str] = "Mem0"
-    schema_extra: ClassVar[Mapping[str, Any]] = {
-        "examples": [{"memories": [{"memory_id": "01M7GQ6TT3E74AKMPTCKFYVMPY", "text": "I am vegan."}]}]
-    }
     memories: Annotated[list[BatchRow], Meta(max_length=_MOST)] = field(default_factory=list)
 
 

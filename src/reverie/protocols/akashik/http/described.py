@@ -17,30 +17,6 @@ from reverie.settings import Settings
 
 Schema = Mapping[str, Any]
 TAGS = ("akashik",)
-_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
-    "REGISTER": {"id": "scout", "role": "researcher"},
-    "RECORD": {
-        "mode": "committed",
-        "type": "finding",
-        "content": "The ferry does not run on Sundays.",
-        "intent": {"purpose": "plan the trip"},
-        "confidence": {"score": 0.9, "reasoning": "read on the timetable"},
-    },
-    "ATTUNE": {"scope": {"role": "researcher", "max_units": 5}},
-    "DETECT": {"mode": "list"},
-    "DEREGISTER": {"agent_id": "scout"},
-    "MERGE": {
-        "conflict_id": "conflict-1",
-        "strategy": "confidence_weighted",
-        "resolution": {"rationale": "counted twice"},
-    },
-    "SUBSCRIBE": {"action": "subscribe", "subscription": {"events": ["memory.recorded"]}},
-    "REPLAY": {"target_type": "session", "target_id": "trip"},
-    "HANDOFF": {"action": "initiate", "task_id": "task-1", "to_agent": "guide", "reason": "knows the coast"},
-    "COORDINATE": {"action": "create", "task": {"title": "Book the ferry"}},
-    "SESSION": {"action": "create", "session": {"id": "trip", "goal": "plan the trip"}},
-    "COMPACT": {"strategy": "archive", "reason": "the trip is over"},
-}
 _QUESTIONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "/v1/field/status": ("akashik_status", "The Field in numbers", ()),
     "/v1/field/log": (
@@ -103,7 +79,6 @@ def operations(settings: Settings) -> list[Operation]:
                 path,
                 tags=TAGS,
                 body=body,
-                examples=[{"kind": "enrichment", "on": True}],
                 answers=answers,
             )
         )
@@ -126,7 +101,6 @@ def envelope(operation: str) -> dict[str, Any]:
 
 
 def _message(path: str, operation: str) -> Operation:
-    examples = [_example(operation, _EXAMPLES[operation])] if operation in _EXAMPLES else []
     return Operation(
         f"akashik_{operation.lower()}",
         _PUSH if operation == "SUBSCRIBE" else SUMMARIES[operation],
@@ -134,22 +108,8 @@ def _message(path: str, operation: str) -> Operation:
         PREFIX + path,
         tags=TAGS,
         body=envelope(operation),
-        examples=examples,
         answers={200: DocumentedAnswer(body=ANSWERS[operation]), **_refusals(GONE)},
     )
-
-
-def _example(operation: str, payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "protocol": PROTOCOL,
-        "version": VERSION,
-        "id": "message-1",
-        "operation": operation,
-        "agent_id": "scout",
-        "session_id": None,
-        "epoch": 0,
-        "payload": payload,
-    }
 
 
 def _parameter(name: str) -> dict[str, Any]:

@@ -24,18 +24,6 @@ BODIES: Mapping[str, type[Struct]] = {
     "create_dream": DreamIn,
 }
 """The body that a handler reads, by the handler's name."""
-EXAMPLES: Mapping[str, Mapping[str, Any]] = {
-    "create_store": {"name": "support", "description": "What the support agent has learned."},
-    "update_store": {"description": "What the support agents have learned."},
-    "create_memory": {"path": "/customers/42.md", "content": "Prefers e-mail to phone calls."},
-    "update_memory": {"content": "Prefers phone calls in the morning."},
-    "search": {"query": "how to reach the customer", "limit": 5},
-    "tool": {"command": "view", "path": "/memories"},
-    "create_dream": {
-        "inputs": [{"type": "memory_store", "memory_store_id": "memstore_01M7GQ6TT3E74AKMPTCKFYVMPY"}],
-        "model": "reverie-extractive",
-    },
-}
 
 
 def _parameter(name: str, **schema: Any) -> Mapping[str, Any]:
@@ -88,7 +76,6 @@ def _operation(route: Route, method: str, prefix: str) -> Operation:
     refused = {
         status: DocumentedAnswer(TYPES.get(status, "api_error"), Refused) for status in sorted({*STATUS.values()})
     }
-    example = EXAMPLES.get(name)
     return Operation(
         prefix + name,
         (route.endpoint.__doc__ or "").removesuffix("."),
@@ -97,6 +84,5 @@ def _operation(route: Route, method: str, prefix: str) -> Operation:
         tags=("anthropic",),
         parameters=PARAMETERS.get(name, ()),
         body=BODIES.get(name) if method != "GET" else None,
-        examples=[example] if example is not None else [],
         answers={200: DocumentedAnswer(body=ANSWERS[name]), **refused},
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
@@ -90,7 +89,6 @@ def seam(
     summary: str,
     form: Form,
     *,
-    example: Mapping[str, Any] | None = None,
     status: int = 200,
     nothing: str = "",
 ) -> dict[str, Any]:
@@ -100,5 +98,4 @@ def seam(
         **({204: DocumentedAnswer(nothing)} if nothing else {}),
         **refusals(),
     }
-    examples = [] if example is None else [example]
-    return {"id": f"seam_{name}", "summary": summary, "tags": TAGS, "examples": examples, "answers": answers}
+    return {"id": f"seam_{name}", "summary": summary, "tags": TAGS, "answers": answers}

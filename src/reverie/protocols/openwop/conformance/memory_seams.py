@@ -124,7 +124,6 @@ def routers(seams: Seams) -> list[Router]:
         "seed",
         "Store entries as they are given",
         described.SeamPlanted,
-        example={"memoryRef": "notes", "entries": [{"id": "m1", "content": "The ferry is late."}]},
         status=201,
     ),
 )
@@ -150,7 +149,6 @@ def seed(call: Call, body: SeedIn) -> Response:
         "forget",
         "Forget a subject in one memory",
         described.SeamForgotten,
-        example={"memoryRef": "notes", "subject": "ana"},
     ),
 )
 def forget(call: Call, body: ForgetIn) -> Response:
@@ -166,7 +164,6 @@ def forget(call: Call, body: ForgetIn) -> Response:
         "compact",
         "One compaction, now",
         described.SeamCompacted,
-        example={"memoryRef": "notes"},
         nothing="Fewer than two live entries.",
     ),
 )
@@ -210,7 +207,6 @@ def compact(call: Call, body: CompactIn) -> Response:
         "distill",
         "One distillation, now",
         described.SeamDistilled,
-        example={"memoryRef": "notes", "tokenBudget": 8000},
         nothing="There is nothing to distil.",
     ),
 )
@@ -262,7 +258,7 @@ def distill(call: Call, body: DistillIn) -> Response:
 
 @others.post(
     "/host/sample/memory/consolidate",
-    **seam("consolidate", "One consolidation, now", described.SeamConsolidated, example={"memoryRef": "notes"}),
+    **seam("consolidate", "One consolidation, now", described.SeamConsolidated),
 )
 def consolidate(call: Call, body: ConsolidateIn) -> Response:
     """One pass, now; over a small corpus with duplicates when the memory has nothing in it."""
@@ -292,7 +288,6 @@ def consolidate(call: Call, body: ConsolidateIn) -> Response:
         "fire",
         "A commitment whose condition holds",
         described.SeamFired,
-        example={"memoryRef": "notes", "condition": "time"},
     ),
 )
 def fire(call: Call, body: CommitmentIn) -> Response:

@@ -87,7 +87,6 @@ class FileOp(Open, kw_only=True):
         "workspace",
         "A workspace file of an owner that the body names",
         (WorkspaceFile, WorkspaceFiles),
-        example={"tenant": "acme", "workspace": "default", "op": "list"},
         nothing="Deleted.",
     ),
 )
@@ -134,7 +133,6 @@ class TickIn(Open):
         "tick",
         "A schedule whose ticks have passed",
         described.SeamTicked,
-        example={"scenario": "single-tick"},
     ),
 )
 def tick(call: Call, body: TickIn) -> Response:
@@ -171,7 +169,7 @@ class DispatchIn(Open):
 
 @others.post(
     "/agents/{agent_id}/dispatch",
-    **seam("dispatch", "A run of an agent", described.SeamDispatched, example={"task": "what is known?"}),
+    **seam("dispatch", "A run of an agent", described.SeamDispatched),
 )
 def dispatch(call: Call, agent_id: Segment, body: DispatchIn) -> Response:
     """A run of the agent, through the same workflow as any other dispatch."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -49,10 +49,6 @@ _PAGE = 1000
 class RunIn(Open):
     """A `tenantId` is accepted and ignored; only the credential identifies the caller."""
 
-    schema_extra: ClassVar[Mapping[str, Any]] = {
-        "examples": [{"workflowId": "reverie.memory.distill", "inputs": {"memoryRef": "notes", "tokenBudget": 8000}}]
-    }
-
     workflow_id: Annotated[str, Meta(min_length=1, max_length=256)]
     inputs: dict[str, Any] | None = None
     configurable: dict[str, Any] | None = None
@@ -61,28 +57,20 @@ class RunIn(Open):
 
 
 class BulkIn(Open):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"runIds": ["01JD3Y"], "reason": "not needed"}]}
-
     run_ids: Annotated[list[Annotated[str, Meta(max_length=1500)]], Meta(min_length=1)]
     reason: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 class PauseIn(Open):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"drainPolicy": "immediate"}]}
-
     drain_policy: Literal["drain-current-node", "immediate"] = "drain-current-node"
     reason: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 class ResumeIn(Open):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"reason": "back from lunch"}]}
-
     reason: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 class ForkIn(Open):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"mode": "replay", "fromSeq": 0}]}
-
     mode: str
     from_seq: int | None = None
     overlay: dict[str, Any] | None = msgspec.field(name="runOptionsOverlay", default=None)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from starlette.responses import Response
 
@@ -32,8 +31,6 @@ class NotProvided(ReverieError):
 
 
 class FileIn(Closed):
-    schema_extra: ClassVar[Mapping[str, Any]] = {"examples": [{"content": "# Plan", "contentType": "text/markdown"}]}
-
     content: str
     content_type: str | None = None
 
