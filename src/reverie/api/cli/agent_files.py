@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import sys
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -273,11 +274,13 @@ def _plan(file: AgentFile, command: StartCommand) -> Plan:
     if file.change is None:
         added = _toml(command)
         kept = _without_block(before or "")
-        if re.search(rf"^\s*\[mcp_servers\.[\"']?{NAME}[\"']?\]", kept, re.MULTILINE):
+        if NAME in (_parse_toml(path, kept).get("mcp_servers") or {}):
             raise Conflict(f"{path} has another entry named reverie. Rename it, then connect again.")
         gap = "" if not kept else "\n" if kept.endswith("\n") else "\n\n"
-        return Plan(path, before, f"{kept}{gap}{added}", added)
-    document = _parse(path, before)
+        after = f"{kept}{gap}{added}"
+        _parse_toml(path, after)
+        return Plan(path, before, after, added)
+    document = _parse(path, before, file.change({}, command))
     entries = file.change(document, command)
     same = before is not None and _parse(path, before) == document
     after = before if same and before is not None else _dump(document, before)
@@ -314,14 +317,29 @@ def _without(path: Path, text: str) -> str:
     return _dump(document, text)
 
 
-def _parse(path: Path, text: str | None) -> dict[str, Any]:
+def _parse(path: Path, text: str | None, added: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The document of a file. A refusal shows `added`, so that it can be added by hand."""
     try:
         document = json.loads(text) if text and text.strip() else {}
-    except ValueError:
-        raise Invalid(f"{path} is not plain JSON (it may have comments). Add the entry by hand.") from None
+    except ValueError as fault:
+        line = f", line {fault.lineno}" if isinstance(fault, json.JSONDecodeError) else ""
+        by_hand = f" Add this by hand: {json.dumps(added, ensure_ascii=False)}" if added else ""
+        raise Invalid(
+            f"{path}{line}: this is not plain JSON, which has no comments. The file was left as it is.{by_hand}"
+        ) from None
     if not isinstance(document, dict):
         raise Invalid(f"{path} is not a JSON object.")
     return document
+
+
+def _parse_toml(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as fault:
+        raise Invalid(
+            f"{path} is not TOML to which [mcp_servers.{NAME}] can be added: {fault}. The file was left as it is. Mend"
+            " it, then connect again."
+        ) from None
 
 
 def _dump(document: Mapping[str, Any], before: str | None) -> str:

@@ -231,6 +231,36 @@ def test_a_file_that_cannot_be_changed_safely_is_left_alone(
     assert files(home) == {".cursor/mcp.json": text.encode()}
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('model = "x\n[broken', "line 1"),
+        ('mcp_servers = {other = {command = "x"}}\n', "mcp_servers"),
+        ('[mcp_servers]\nreverie = {command = "mine"}\n', "another entry named reverie"),
+    ],
+)
+def test_toml_that_cannot_be_added_to_is_left_alone(
+    text: str, said: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(text)
+    assert run(["connect", "codex", "--write"]) == 1
+    assert said in capsys.readouterr().err
+    assert files(home) == {".codex/config.toml": text.encode()}
+
+
+def test_a_file_with_comments_gets_the_entry_to_add_by_hand(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{\n  // mine\n  "mcpServers": {}\n}\n')
+    assert run(["connect", "cursor", "--write"]) == 1
+    said = capsys.readouterr().err
+    assert "mcp.json, line 2: " in said
+    entry = json.loads(said[said.index('{"mcpServers"') : said.rindex("}") + 1])
+    assert entry["mcpServers"]["reverie"]["args"][0] == "mcp"
+
+
 def test_without_hooks_and_for_unknown_agents(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["connect", "claude-code", "--write", "--no-hooks"]) == 0
     assert not (home / ".claude" / "settings.json").exists()
