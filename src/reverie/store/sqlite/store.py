@@ -320,11 +320,14 @@ class SqliteStore:
     def _give_back(self, db: apsw.Connection) -> None:
         if db.in_transaction:
             db.execute("ROLLBACK")
+        # A query that was not read to its end, and that something still refers to, keeps its snapshot beyond the
+        # rollback: the next reader would not see what was written, or forgotten, since.
+        stale = db.txn_state() != apsw.SQLITE_TXN_NONE
         with self._lock:
-            if not self._closed and len(self._readers) < MOST_IDLE_READERS:
+            if not stale and not self._closed and len(self._readers) < MOST_IDLE_READERS:
                 self._readers.append(db)
                 return
-        db.close()
+        db.close(True)
 
     def check(self, *, quick: bool = False) -> Mapping[str, Any]:
         """Integrity of the file, its schema version and size. Raises StoreCorrupt on the first fault.

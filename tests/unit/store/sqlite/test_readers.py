@@ -43,6 +43,18 @@ def test_a_reader_whose_body_failed_is_used_again(make_store: Callable[..., Sqli
     assert not store._readers[0].in_transaction
 
 
+def test_a_query_that_is_not_finished_does_not_hide_what_is_written_later(
+    make_store: Callable[..., SqliteStore],
+) -> None:
+    store = make_store()
+    store.write(HERE, storing(id="a"))
+    store.write(HERE, storing(id="b"))
+    unfinished = store.read(HERE, lambda tx: tx._db.execute("SELECT * FROM entry"))  # as a traceback may keep one
+    store.write(HERE, storing(id="c"))
+    assert sorted(ids(store)) == ["a", "b", "c"]
+    del unfinished
+
+
 def test_a_reader_cannot_write(make_store: Callable[..., SqliteStore]) -> None:
     store = make_store()
     store.write(HERE, storing(id="a"))
