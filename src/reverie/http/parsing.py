@@ -17,6 +17,7 @@ MAX_VALUES = 250_000
 MAX_MEMBERS = 10_000
 _PIECE = 65_536
 _BACKSLASH = ord("\\")
+_LONGEST_ESCAPE = len(rb"\u0000")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -52,22 +53,34 @@ def parse(body: bytes, *, most: int = MAX_VALUES) -> Any:
         raise Invalid(f"The body is nested more than {MAX_DEPTH} levels deep.", pointer="") from None
     except ValueError:  # an integer of thousands of digits
         raise Invalid("The body has a number out of range.", pointer="") from None
-    if long:
-        pause()
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
+    brackets, escapes, surrogates = _noticed(body)
+    if brackets > MAX_DEPTH:
         _check_depth(document)
-    if long:
-        pause()
-    if _SURROGATE.search(body):
+    if surrogates:
+        if long:
+            pause()
         try:
             orjson.loads(body)
         except ValueError:
             raise Invalid("The body has text that is not valid Unicode (a lone surrogate).", pointer="") from None
-    if long:
-        pause()
-    if b"\\u0000" in body:
+    if escapes and b"\\u0000" in body:
         _check_nul(document)
     return document
+
+
+def _noticed(body: bytes) -> tuple[int, bool, bool]:
+    """The number of brackets that open, at least; whether characters are escaped by number, and surrogates among them.
+
+    Works piece by piece, so that other threads get their turn.
+    """
+    brackets, escapes, surrogates = 0, False, False
+    for at in paced(range(0, len(body), _PIECE)):
+        end = at + _PIECE + _LONGEST_ESCAPE - 1  # one that begins in this piece is seen whole
+        brackets += body.count(b"[", at, end) + body.count(b"{", at, end)
+        if body.find(b"\\u", at, end) >= 0:
+            escapes = True
+            surrogates = surrogates or _SURROGATE.search(body, at, end) is not None
+    return brackets, escapes, surrogates
 
 
 def more_values(body: bytes, most: int) -> bool:

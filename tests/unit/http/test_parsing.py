@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.errors import Invalid, TooLarge
+from reverie.core.pause import PAUSE, Pauses
 from reverie.http import parsing
 from reverie.http.parsing import MAX_DEPTH, more_values, parse
 
@@ -105,3 +107,20 @@ def test_a_body_of_too_many_values_is_refused() -> None:
         parse(b"[" + b"1," * 1000 + b"1]", most=1000)
     with pytest.raises(TooLarge):
         parse(json.dumps(dict.fromkeys(map(str, range(10_001)), 1)).encode())
+
+
+@pytest.mark.parametrize("escape", [b"\\u0000", b"\\ud800"])
+@pytest.mark.parametrize("before", range(8))
+def test_what_is_refused_is_found_across_the_pieces_of_a_long_body(escape: bytes, before: int) -> None:
+    body = b'["' + b"x" * (parsing._PIECE - 2 - before) + escape + b"x" * parsing._PIECE + b'"]'
+    with pytest.raises(Invalid):
+        parse(body)
+
+
+def test_a_long_body_is_looked_over_in_pieces_with_pauses_between_them() -> None:
+    pauses: list[int] = []
+    body = json.dumps({"text": "x" * (50 * parsing._PIECE)}).encode()
+    context = copy_context()
+    context.run(PAUSE.set, Pauses(lambda: pauses.append(1)))
+    context.run(parse, body)
+    assert len(pauses) > 100  # twice over fifty pieces: values are counted, and what it holds is looked for
