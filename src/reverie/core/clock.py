@@ -59,6 +59,7 @@ def to_datetime(ms: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=ms)
 
 
+@lru_cache(maxsize=1024)
 def to_iso(ms: int) -> str:
     """`2026-11-15T08:05:09.000Z`: always UTC, always three decimals, so text order is time order."""
     return f"{_iso_second(ms // 1000)}.{ms % 1000:03d}Z"

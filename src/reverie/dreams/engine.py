@@ -394,15 +394,14 @@ class DreamEngine:
         return tx.append(NewEvent("memory.compacted", plan.operation, dream.actor.id, entry_id=output.id, data=data))
 
     def _retire(self, tx: WriteTx, actor: Actor, plan: DreamPlan, entries: Sequence[Entry], seq: int) -> int:
-        reclaimed = 0
+        if plan.after is After.PURGE:
+            return purge(tx, actor, *entries, operation=plan.operation)
         for entry in entries:
-            if plan.after is After.PURGE:
-                reclaimed += purge(tx, actor, entry, operation=plan.operation)
-            elif plan.after is After.ARCHIVE:
+            if plan.after is After.ARCHIVE:
                 tx.change(entry.id, seq=seq, expected=entry.version, archived=True)
             else:
                 tx.change(entry.id, seq=seq, expected=entry.version, state=EntryState.DREAMT)
-        return reclaimed
+        return 0
 
     def _archive(
         self,
@@ -457,15 +456,14 @@ class DreamEngine:
         if dream.check is not None:
             dream.check(tx)
         unchanged(tx, snapshot.entries)
-        reclaimed, seq = 0, 0
-        for entry in snapshot.entries:
-            if plan.after is After.PURGE:
-                reclaimed += purge(tx, actor, entry, operation=plan.operation)
-                seq = tx.head().seq
-            else:
-                data = {"ref": plan.ref, "dream": dream.id}
+        if plan.after is After.PURGE:
+            reclaimed = purge(tx, actor, *snapshot.entries, operation=plan.operation)
+        else:
+            reclaimed, data = 0, {"ref": plan.ref, "dream": dream.id}
+            for entry in snapshot.entries:
                 seq = tx.append(NewEvent("memory.archived", plan.operation, actor.id, entry_id=entry.id, data=data))
                 tx.change(entry.id, seq=seq, expected=entry.version, archived=True)
+        seq = tx.head().seq if snapshot.entries else 0
         made = Made(dream.id, snapshot.entries, "", distiller="none", fingerprint="none")
         report = report_of(tx, plan, made, None, retired=snapshot.entries, position=snapshot.position, seq=seq)
         report = msgspec.structs.replace(report, about={}, reclaimed_bytes=reclaimed)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from itertools import accumulate
 
 import msgspec
@@ -20,20 +20,19 @@ DREAM_SPACE = "dream"
 
 def derived_from(tx: ReadTx, entry_ids: Sequence[str]) -> set[str]:
     """Ids of everything made from these entries of the transaction's ref."""
-    return _reached(entry_ids, lambda entry_id: _dreams_of(tx, entry_id))
+    return _reached(entry_ids, partial(_dreams_of, tx))
 
 
-def _dreams_of(tx: ReadTx, entry_id: str) -> list[str]:
-    return [link.from_id for link in tx.links(entry_id, incoming=True, type=_DISTILLED_FROM)]
+def _dreams_of(tx: ReadTx, *entry_ids: str) -> list[str]:
+    return sorted({link.from_id for link in tx.links(*entry_ids, incoming=True, type=_DISTILLED_FROM)})
 
 
-def _reached(entry_ids: Iterable[str], dreams_of: Callable[[str], Iterable[str]]) -> set[str]:
+def _reached(entry_ids: Sequence[str], dreams_of: Callable[..., Sequence[str]]) -> set[str]:
     found: set[str] = set()
-    edge = list(entry_ids)
+    edge = entry_ids
     while edge:
-        new = set(dreams_of(edge.pop())) - found
-        found |= new
-        edge += new
+        edge = [dream for dream in dreams_of(*edge) if dream not in found]
+        found.update(edge)
     return found
 
 
@@ -54,7 +53,7 @@ class DreamLines:
     def __init__(self, tx: ReadTx) -> None:
         self._tx = tx
         self._get = cache(tx.get)
-        self._dreams_of = cache(lambda entry_id: _dreams_of(tx, entry_id))
+        self._dreams_of = cache(partial(_dreams_of, tx))
         self._statements: dict[str, Sequence[_Line]] = {}
         self._parts: dict[str, tuple[list[int], dict[int, Passage]]] = {}
 
@@ -122,12 +121,10 @@ def missing(tx: ReadTx, entry_id: str) -> NotFound:
 def kin(tx: ReadTx, entry_id: str) -> set[str]:
     """Ids of everything that shares an original with this entry of the transaction's ref."""
     originals: set[str] = set()
-    edge, seen = [entry_id], {entry_id}
+    edge, seen = {entry_id}, {entry_id}
     while edge:
-        at = edge.pop()
-        below = {link.to_id for link in tx.links(at, type=_DISTILLED_FROM)}
-        if not below:
-            originals.add(at)
-        edge += below - seen
-        seen |= below
+        below = tx.links(*edge, type=_DISTILLED_FROM)
+        originals |= edge - {link.from_id for link in below}
+        edge = {link.to_id for link in below} - seen
+        seen |= edge
     return (originals | derived_from(tx, sorted(originals))) - {entry_id}

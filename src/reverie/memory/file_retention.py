@@ -101,6 +101,5 @@ def _destroy_store(tx: WriteTx, actor: Actor, due: Due, seq: int) -> tuple[int, 
 
 def _purge(tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> int:
     texts = [entry for entry in entries if entry.state is not EntryState.ERASED]
-    for entry in texts:
-        purge(tx, actor, entry, operation="RETAIN")
+    purge(tx, actor, *texts, operation="RETAIN")
     return len(texts)

@@ -170,7 +170,7 @@ class Lifecycle:
                 ids = [entry.id for entry in found if entry.ref == ref]
 
                 def body(tx: WriteTx, ids: list[str] = ids) -> int:
-                    swept = 0
+                    swept: list[Entry] = []
                     for entry_id in ids:
                         entry = tx.get(entry_id, where=ANYTHING)
                         still = entry is not None and (
@@ -179,10 +179,10 @@ class Lifecycle:
                             else entry.gone_seq is not None and entry.state is not EntryState.ERASED
                         )
                         if entry is not None and still and not entry.held:
-                            purge(tx, actor, entry, operation=operation, type=type_)
-                            swept += 1
+                            swept.append(entry)
+                    purge(tx, actor, *swept, operation=operation, type=type_)
                     tx.trim()
-                    return swept
+                    return len(swept)
 
                 total += self._parts.store.write(Scope(actor.tenant, ref), body)
         return total
@@ -251,25 +251,30 @@ _EXPIRED = msgspec.structs.replace(ANYTHING, expired=True)
 def purge(
     tx: WriteTx,
     actor: Actor,
-    entry: Entry,
-    *,
+    *entries: Entry,
     operation: str,
     type: str = "memory.purged",  # noqa: A002
     subject: str | None = None,
 ) -> int:
-    """Destroy the text of an entry, with its event. The event names the entry; the text is nowhere.
+    """Destroy the texts of entries, with an event for each. An event names its entry; the text is nowhere.
 
-    `subject`: the hash of the subject for which it is destroyed.
+    `subject`: the hash of the subject for which they are destroyed.
     """
-    data: dict[str, Any] = {"ref": entry.ref, "bytes": entry.byte_size}
-    if operation == "FORGET":
-        gone = {"unit_id": entry.id, "deleted_at": to_iso(tx.now), "reason": "forget", "purged_by": actor.id}
-        data["tombstone"] = gone
-    event = NewEvent(type, operation, actor.id, entry_id=entry.id, session=session_mark(tx, entry), data=data)
-    size = tx.purge(entry.id, seq=tx.append(event), subject=subject)
-    if entry.kind == FILE_KIND:
-        destroyed(tx, actor, entry)
-    return size
+    if not entries:
+        return 0
+    now, events = to_iso(tx.now), []
+    for entry, size in zip(entries, [entry.byte_size for entry in entries], strict=True):
+        data: dict[str, Any] = {"ref": entry.ref, "bytes": size}
+        if operation == "FORGET":
+            gone = {"unit_id": entry.id, "deleted_at": now, "reason": "forget", "purged_by": actor.id}
+            data["tombstone"] = gone
+        session = session_mark(tx, entry)
+        events.append(NewEvent(type, operation, actor.id, entry_id=entry.id, session=session, data=data))
+    total = tx.purge(*[entry.id for entry in entries], seq=tx.append(*events), subject=subject)
+    for entry in entries:
+        if entry.kind == FILE_KIND:
+            destroyed(tx, actor, entry)
+    return total
 
 
 def _find(tx: WriteTx, actor: Actor, entry_id: str, *, cold: bool) -> Entry:

@@ -20,6 +20,8 @@ from reverie.memory.hits import Context, SearchResult
 from reverie.privacy.forget import Forgotten
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+WRITE = "entries.put"
+"""The call whose callers wait for a commit."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _ENTRIES = (1.0, 2.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 10000.0)
@@ -186,13 +188,19 @@ class Metrics:
         with self._lock:
             self._requests_now -= 1
 
-    def wait(self, writes: int) -> None:
-        """So many more writes wait for their commit."""
+    def begin_write(self) -> None:
+        """A write waits for its commit, until it returns or fails."""
         with self._lock:
-            self._writes_now += writes
+            self._writes_now += 1
+
+    def _end(self, name: str) -> None:
+        if name == WRITE:
+            with self._lock:
+                self._writes_now -= 1
 
     def call(self, name: str, seconds: float, result: Any) -> None:
         """Count a use case that returned."""
+        self._end(name)
         timer = self._calls.get(name)
         if timer is None:
             timer = self._calls[name] = self.calls.row(name)
@@ -213,9 +221,11 @@ class Metrics:
         self.jobs.labels(name, outcome).inc()
 
     def failed(self, name: str, fault: BaseException) -> None:
-        """Count a use case that raised."""
-        code = fault.reason if isinstance(fault, ReverieError) else "internal_error"
-        self.failures.labels(name, code).inc()
+        """Count a use case that raised. One that was interrupted is no failure."""
+        self._end(name)
+        if isinstance(fault, Exception):
+            code = fault.reason if isinstance(fault, ReverieError) else "internal_error"
+            self.failures.labels(name, code).inc()
 
     def window(self, diagnostics: Mapping[str, Any]) -> None:
         """Count a turn of a provider window by its diagnostics, whose words are a fixed vocabulary."""

@@ -11,14 +11,11 @@ from functools import partial
 from typing import Any
 
 from reverie.host import Host
-from reverie.ops.metrics import Metrics
+from reverie.ops.metrics import WRITE, Metrics
 from reverie.ops.traces import Traces
 
 UNWATCHED = frozenset({"keys", "cursors", "faults", "workflows"})
 """Not use cases of a tenant's memory, or called so often and so short that watching would cost more than they do."""
-
-WRITE = "entries.put"
-"""The call whose callers wait for a commit."""
 
 
 def observed(host: Host, metrics: Metrics, traces: Traces) -> Host:
@@ -72,17 +69,16 @@ class _Watched:
 class _Timed:
     """Counts and times a call. Its result passes through `result`."""
 
-    __slots__ = ("_call", "_metrics", "_started", "_waits")
+    __slots__ = ("_call", "_metrics", "_started")
 
     def __init__(self, metrics: Metrics, call: str) -> None:
         self._metrics = metrics
         self._call = call
-        self._waits = call == WRITE
         self._started = time.perf_counter()
 
     def __enter__(self) -> _Timed:
-        if self._waits:
-            self._metrics.wait(1)
+        if self._call == WRITE:
+            self._metrics.begin_write()
         return self
 
     def result(self, result: Any) -> Any:
@@ -90,7 +86,5 @@ class _Timed:
         return result
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: object) -> None:
-        if self._waits:
-            self._metrics.wait(-1)
-        if isinstance(fault, Exception):
+        if fault is not None:
             self._metrics.failed(self._call, fault)

@@ -228,8 +228,7 @@ class Forget:
         """Purge the entries and those made from them, mark the reports and drop the archives."""
         for ref, entries in groupby(reach.alive, key=attrgetter("ref")):
             with tx.within(ref):
-                for entry in entries:
-                    purge(tx, actor, entry, operation="FORGET", subject=target.subject)
+                purge(tx, actor, *entries, operation="FORGET", subject=target.subject)
         for item in reach.derived:
             if item.report is not None:
                 seq = tx.head().seq if reach.alive else tx.append(_event(actor, item.report.id))

@@ -194,8 +194,8 @@ class ReadTx(SearchIndex, Protocol):
     def unembedded(self, model: str, *, limit: int) -> list[Entry]:
         """Readable entries and sources of dreams that have no vector of `model`, oldest first."""
 
-    def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002
-        """Arrows from the entry (or to it), in the order they were made."""
+    def links(self, *entry_ids: str, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002
+        """Arrows from the entries, in the order they were made; `incoming`: to them, by the entries they are from."""
 
     def read_log(
         self, *, after: int = 0, before: int | None = None, limit: int = 1000, types: Sequence[str] | None = None
@@ -235,8 +235,9 @@ class ReadTx(SearchIndex, Protocol):
 class WriteTx(ReadTx, Protocol):
     """A transaction that changes one scope. All of it happens, or none."""
 
-    def append(self, event: NewEvent, *, tick: bool = True, received_epoch: int = 0) -> int:
-        """Append to the log; returns its position. `tick` advances the Lamport epoch past `received_epoch`."""
+    def append(self, *events: NewEvent, tick: bool = True, received_epoch: int = 0) -> int:
+        """Append to the log; returns the position of the last. `tick` advances the Lamport epoch past `received_epoch`,
+        once for each."""
 
     def insert(
         self, entry: Entry, *, seq: int, terms: Sequence[str], vector: tuple[str, bytes] | None, minted: bool
@@ -271,8 +272,10 @@ class WriteTx(ReadTx, Protocol):
     def rewrite(self, entry: Entry, *, seq: int, terms: Sequence[str], vector: tuple[str, bytes] | None) -> None:
         """Replace the text of a stored entry by a more redacted one. For the retro-scan; nothing else rewrites text."""
 
-    def purge(self, entry_id: str, *, seq: int, subject: str | None = None) -> int:
+    def purge(self, *entry_ids: str, seq: int, subject: str | None = None) -> int:
         """Destroy text, tags, subject, attributes, words, vector and notes on links; returns the bytes of content.
+
+        `seq`: the event of the last entry; those of the others are right before it.
 
         Of its source only door and trust remain: session, run, node, role and actor are the caller's words too.
 

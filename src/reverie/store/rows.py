@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ _RANGE = 2**40
 _AS_OF_STATES = frozenset(state for state in EntryState if state not in (EntryState.DRAFT, EntryState.ERASED))
 
 
+@lru_cache(maxsize=1024)
 def positions_of(tenant: int) -> tuple[int, int]:
     """The range in which a tenant's positions are: above the first, up to the second."""
     return (tenant - 1) * _RANGE, tenant * _RANGE

@@ -313,8 +313,9 @@ class ReadVerbs(ABC):
         bound = {"tenant": self._tenant, "ref": self._scope.ref, "model": model, "limit": limit, "now": self.now}
         return [to_entry(row) for row in self._rows("unembedded", bound)]
 
-    def links(self, entry_id: str, *, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002
-        rows = self._rows("links_to" if incoming else "links_from", (self._tenant, self._ref, self._key(entry_id)))
+    def links(self, *entry_ids: str, incoming: bool = False, type: str | None = None) -> list[Link]:  # noqa: A002
+        ends = self._many([self._key(entry_id) for entry_id in entry_ids])
+        rows = self._rows("links_to" if incoming else "links_from", (self._tenant, self._ref, ends))
         return [Link(row[0], row[1], row[2], row[3]) for row in rows if type is None or row[2] == type]
 
     def read_log(

@@ -74,6 +74,11 @@ class WriteVerbs(ReadVerbs):
     def _do(self, name: str, bound: Any) -> None:
         """A statement, after everything before it."""
 
+    def _do_each(self, name: str, bound: Sequence[Any]) -> None:
+        """The same statement for several rows."""
+        for one in bound:
+            self._do(name, one)
+
     @abstractmethod
     def _unsent(self, name: str, bound: Any) -> Sequence[Row]:
         """The rows of a query for which nothing that waits has to be sent."""
@@ -116,8 +121,9 @@ class WriteVerbs(ReadVerbs):
     def _begin(self, held: Tenant, scope: Scope, now: int) -> None:
         """Bind this body to its tenant."""
         self._held = held
-        self._bind(scope)
-        self.now = now
+        self._scope, self.now = scope, now
+        if scope.ref is not None:
+            self._ref = scope.ref
         self._tenant = held.n
         self._log_key = held.log_key
         self._before = held.head
@@ -133,14 +139,19 @@ class WriteVerbs(ReadVerbs):
         """Shared indexes, overlaid with what this body wrote."""
         return PrivateIndexes(self._batch.indexes)
 
-    def append(self, event: NewEvent, *, tick: bool = True, received_epoch: int = 0) -> int:
+    def append(self, *events: NewEvent, tick: bool = True, received_epoch: int = 0) -> int:
         head = self._held.head
-        epoch = max(head.epoch, received_epoch) + 1 if tick else head.epoch
-        link = chain(event, seq=head.seq + 1, epoch=epoch, at=self.now, prev_hash=head.hash)
-        self._add("add_event", self._event_row(link))
-        rules_seq = link.seq if link.type in RULE_EVENTS else head.rules_seq
-        self._held.head = Head(link.seq, epoch, link.hash, head.entries, head.bytes, rules_seq)
-        return link.seq
+        seq, epoch, digest, rules_seq = head.seq, head.epoch, head.hash, head.rules_seq
+        links: list[Event] = []
+        for event in events:
+            seq, epoch = seq + 1, max(epoch, received_epoch) + 1 if tick else epoch
+            links.append(chain(event, seq=seq, epoch=epoch, at=self.now, prev_hash=digest))
+            digest = links[-1].hash
+            rules_seq = seq if event.type in RULE_EVENTS else rules_seq
+        for row in list(map(self._event_row, links)):
+            self._add("add_event", row)
+        self._held.head = Head(seq, epoch, digest, head.entries, head.bytes, rules_seq)
+        return seq
 
     def _count(self, entries: int, size: int) -> None:
         """Add entries and bytes to the figures of the head."""
@@ -294,22 +305,32 @@ class WriteVerbs(ReadVerbs):
         self._read.pop((before.ref, entry.id), None)
         self._text_destroyed()
 
-    def purge(self, entry_id: str, *, seq: int, subject: str | None = None) -> int:
+    def purge(self, *entry_ids: str, seq: int, subject: str | None = None) -> int:
+        first = seq - len(entry_ids) + 1
+        self._logged(first)
         self._logged(seq)
-        entry = self._stored(entry_id)
+        found = list(enumerate(map(self._stored, entry_ids), first))
         if subject is not None:
-            self._drop_about(entry, index_key(subject))
-        if entry.state is EntryState.ERASED:
+            key = index_key(subject)
+            for _, entry in found:
+                self._drop_about(entry, key)
+        alive = [(at, entry) for at, entry in found if entry.state is not EntryState.ERASED]
+        if not alive:
             return 0
-        for tag in entry.tags:
-            self._do("drop_tag", (self._tenant, entry.ref, tag, entry.position))
-        self._do("drop_notes", {"tenant": self._tenant, "ref": entry.ref, "id": self._key(entry.id)})
-        self._do("purge", {"seq": seq, "now": self.now, "tenant": self._tenant, "n": entry.position})
-        self._drop_recall(entry)
-        self._scrubbed.append((entry.ref, entry.position))
-        size = entry.byte_size
-        self._count(-1, -size)
-        self._read.pop((entry.ref, entry_id), None)
+        place = {"tenant": self._tenant, "ref": self._ref}
+        tags = [(self._tenant, self._ref, tag, entry.position) for _, entry in alive for tag in entry.tags]
+        keys = [self._key(entry.id) for _, entry in alive]
+        self._do_each("drop_tag", tags)
+        self._do_each("drop_notes", [{**place, "id": key} for key in keys])
+        self._do_each(
+            "purge", [{"tenant": self._tenant, "n": entry.position, "seq": at, "now": self.now} for at, entry in alive]
+        )
+        for _, entry in alive:
+            self._drop_recall(entry)
+            self._scrubbed.append((entry.ref, entry.position))
+            self._read.pop((entry.ref, entry.id), None)
+        size = sum([entry.byte_size for _, entry in alive])
+        self._count(-len(alive), -size)
         self._text_destroyed()
         return size
 

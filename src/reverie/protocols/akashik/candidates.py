@@ -135,7 +135,7 @@ def _related(tx: ReadTx, own: Sequence[Entry]) -> frozenset[str]:
     found: set[str] = set()
     for entry in own:
         found.update(link.to_id for link in relations_of(tx, entry))
-        found.update(link.from_id for link in tx.links(entry.id, incoming=True))
+    found.update(link.from_id for link in tx.links(*[entry.id for entry in own], incoming=True))
     return frozenset(found)
 
 

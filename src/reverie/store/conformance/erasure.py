@@ -46,6 +46,37 @@ def works_on_cold_entries(lab: Lab) -> None:
         assert tombstone.gone_seq == left
 
 
+def takes_several_at_once(lab: Lab) -> None:
+    """Each leaves at its own event; one that is gone already counts nothing."""
+    vector = ("m", bytes([50] * 8))
+    for name in ("a", "b", "c", "d"):
+        lab.put(f"A kettle of {name}.", id=name, tags=("t", name), subject="ada", vector=vector)
+    lab.purge("b")
+
+    def body(tx: WriteTx) -> tuple[int, int]:
+        events = [make_event("memory.purged", entry_id=name) for name in ("a", "b", "c")]
+        seq = tx.append(*events)
+        return tx.purge("a", "b", "c", seq=seq), seq
+
+    size, last = lab.write(body)
+    assert size == len("A kettle of a.A kettle of c.")
+    found = {name: lab.get(name, where=ANYTHING) for name in ("a", "b", "c")}
+    assert [entry and (entry.content, entry.tags, entry.gone_seq) for entry in found.values()] == [
+        ("", (), last - 2),
+        ("", (), last - 3),
+        ("", (), last),
+    ]
+    assert lab.ids() == lab.ids(Filter(tags=("t",))) == ["d"]
+    assert lab.read(lambda tx: [hit.entry.id for hit in tx.match(["kettle"], Filter(), limit=5)]) == ["d"]
+    head = lab.read(lambda tx: tx.head())
+    assert (head.entries, head.bytes) == (1, len("A kettle of d."))
+    log = lab.read(lambda tx: tx.read_log(after=last - 3))
+    assert [(event.seq, event.entry_id, event.epoch) for event in log] == [
+        (last - 2 + at, name, head.epoch - 2 + at) for at, name in enumerate(("a", "b", "c"))
+    ]
+    assert all(event.sound() for event in log)
+
+
 def takes_the_notes_of_links(lab: Lab) -> None:
     """A note on an arrow is text about both ends."""
 

@@ -26,6 +26,10 @@ def are_found_from_both_ends(lab: Lab) -> None:
     assert lab.read(lambda tx: tx.links("a", type="supports")) == [links[0], links[2]]
     assert lab.read(lambda tx: tx.links("b", incoming=True)) == [links[1]]
     assert lab.read(lambda tx: tx.links("b")) == []
+    _link(lab, [Link("b", "c", "supports")])
+    assert lab.read(lambda tx: tx.links("b", "a", type="supports")) == [links[0], links[2], Link("b", "c", "supports")]
+    assert lab.read(lambda tx: tx.links("b", "c", incoming=True)) == [*links[1:], Link("b", "c", "supports")]
+    assert lab.read(lambda tx: tx.links()) == []
 
 
 def are_made_once(lab: Lab) -> None:

@@ -438,14 +438,14 @@ INSERT INTO reverie.link (tenant, ref, from_id, type, to_id, note, n, long_from,
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
 
 -- name: links_from
--- Arrows that start at an entry.
+-- Arrows that start at some entries.
 SELECT coalesce(long_from, from_id), coalesce(long_to, to_id), type, note FROM reverie.link
-WHERE tenant = %s AND ref = %s AND from_id = %s ORDER BY n
+WHERE tenant = %s AND ref = %s AND from_id = ANY(%s) ORDER BY n
 
 -- name: links_to
--- Arrows that end at an entry.
+-- Arrows that end at some entries.
 SELECT coalesce(long_from, from_id), coalesce(long_to, to_id), type, note FROM reverie.link
-WHERE tenant = %s AND ref = %s AND to_id = %s ORDER BY from_id, type
+WHERE tenant = %s AND ref = %s AND to_id = ANY(%s) ORDER BY from_id, type, to_id
 
 -- name: read_log
 -- Events after a position.

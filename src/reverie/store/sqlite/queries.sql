@@ -451,13 +451,14 @@ INSERT OR IGNORE INTO link (tenant, ref, from_id, type, to_id, note, n)
 VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: links_from
--- Arrows that start at an entry.
-SELECT from_id, to_id, type, note FROM link WHERE tenant = ? AND ref = ? AND from_id = ? ORDER BY n
+-- Arrows that start at some entries.
+SELECT from_id, to_id, type, note FROM link
+WHERE tenant = ? AND ref = ? AND from_id IN (SELECT value FROM json_each(?)) ORDER BY n
 
 -- name: links_to
--- Arrows that end at an entry.
+-- Arrows that end at some entries.
 SELECT from_id, to_id, type, note FROM link INDEXED BY link_to
-WHERE tenant = ? AND ref = ? AND to_id = ? ORDER BY from_id, type
+WHERE tenant = ? AND ref = ? AND to_id IN (SELECT value FROM json_each(?)) ORDER BY from_id, type, to_id
 
 -- name: read_log
 -- Events after a position.

@@ -39,8 +39,9 @@ class SqliteReadTx(ReadVerbs):
     """The verbs over one connection."""
 
     def __init__(self, db: apsw.Connection, scope: Scope, now: int, cache: IndexCache) -> None:
-        self._bind(scope)
-        self.now = now
+        self._scope, self.now = scope, now
+        if scope.ref is not None:
+            self._ref = scope.ref
         self._connection = db
         self._indexes = cache
         self._tenant = None

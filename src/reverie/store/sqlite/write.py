@@ -126,6 +126,9 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
     def _do(self, name: str, bound: Any) -> None:
         self._changing().execute(QUERIES[name], bound)
 
+    def _do_each(self, name: str, bound: Sequence[Any]) -> None:
+        self._changing().executemany(QUERIES[name], bound)
+
     def _unsent(self, name: str, bound: Any) -> Sequence[Row]:
         return self._batch.db.execute(QUERIES[name], bound).fetchall()
 
