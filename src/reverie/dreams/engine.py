@@ -396,11 +396,11 @@ class DreamEngine:
     def _retire(self, tx: WriteTx, actor: Actor, plan: DreamPlan, entries: Sequence[Entry], seq: int) -> int:
         if plan.after is After.PURGE:
             return purge(tx, actor, *entries, operation=plan.operation)
-        for entry in entries:
-            if plan.after is After.ARCHIVE:
-                tx.change(entry.id, seq=seq, expected=entry.version, archived=True)
-            else:
-                tx.change(entry.id, seq=seq, expected=entry.version, state=EntryState.DREAMT)
+        versions = {entry.id: entry.version for entry in entries}
+        if plan.after is After.ARCHIVE:
+            tx.change_each(versions, seq=seq, archived=True)
+        else:
+            tx.change_each(versions, seq=seq, state=EntryState.DREAMT)
         return 0
 
     def _archive(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -25,35 +25,25 @@ class Change(msgspec.Struct, frozen=True):
     """Since which positions it was not there for others, up to now: reads as of then must not begin to show it."""
 
 
-def change(
-    before: Entry,
-    *,
-    seq: int,
-    expected: int | None,
-    state: EntryState | None,
-    archived: bool | None,
-    pinned: bool | None,
-    held: bool | None,
-    attributes: Mapping[str, Any] | None,
-    expires_at: int | None,
-) -> Change:
-    """Return the entry changed at log position `seq`; None leaves a field. Raises Conflict when `expected` is not its
-    version.
-    """
+class Changes(TypedDict, total=False):
+    """The fields of an entry that change. None leaves a field as it is."""
+
+    state: EntryState | None
+    archived: bool | None
+    pinned: bool | None
+    held: bool | None
+    attributes: Mapping[str, Any] | None
+    expires_at: int | None
+
+
+def change(before: Entry, changes: Changes, *, seq: int, expected: int | None) -> Change:
+    """Return the entry changed at log position `seq`. Raises Conflict when `expected` is not its version."""
     if before.state is EntryState.ERASED:
         raise NotFound("The text of this entry was destroyed.")
     if expected is not None and expected != before.version:
         raise Conflict(details={"expected": expected, "current": before.version})
-    after = msgspec.structs.replace(
-        before,
-        state=before.state if state is None else state,
-        archived=before.archived if archived is None else archived,
-        pinned=before.pinned if pinned is None else pinned,
-        held=before.held if held is None else held,
-        attributes=before.attributes if attributes is None else attributes,
-        expires_at=before.expires_at if expires_at is None else expires_at,
-        version=before.version + 1,
-    )
+    fields: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
+    after = msgspec.structs.replace(before, version=before.version + 1, **fields)
     readable = not after.archived and (after.state in READABLE or after.state is EntryState.DRAFT)
     gone = None if readable else seq if before.gone_seq is None else before.gone_seq
     absences = []

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, Unpack
 
 from reverie.core.entry import Document, Entry, EntryState, Link, Scope
 from reverie.core.event import Event, NewEvent
@@ -36,6 +36,7 @@ from reverie.core.query import (
     QueryWord,
     Vector,
 )
+from reverie.store.change import Changes
 from reverie.store.transfer import Transfer
 
 T = TypeVar("T")
@@ -247,24 +248,17 @@ class WriteTx(ReadTx, Protocol):
         Raises Conflict(`id_taken`) when the ref has, or ever had, an entry with that id.
         """
 
-    def change(
-        self,
-        entry_id: str,
-        *,
-        seq: int,
-        expected: int | None = None,
-        state: EntryState | None = None,
-        archived: bool | None = None,
-        pinned: bool | None = None,
-        held: bool | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        expires_at: int | None = None,
-    ) -> Entry:
+    def change(self, entry_id: str, *, seq: int, expected: int | None = None, **changes: Unpack[Changes]) -> Entry:
         """Change mutable fields; the version goes up by one. `expected` is the version the caller saw, else Conflict.
 
         Reads as of an earlier position stay as they were. An entry that becomes unreadable leaves the indexes and
         gets `gone_seq`; one that becomes readable again is found by nothing until it is put back with `index`.
         """
+
+    def change_each(
+        self, versions: Mapping[str, int | None], *, seq: int, **changes: Unpack[Changes]
+    ) -> Sequence[Entry]:
+        """The same for several entries at once. `versions`: by id, the version the caller saw."""
 
     def index(self, entry_id: str, *, seq: int, terms: Sequence[str] | None, vector: tuple[str, bytes] | None) -> None:
         """(Re)make the words (unless None) and the vector (unless None) of a readable entry."""

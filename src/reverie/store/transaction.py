@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
@@ -19,6 +19,7 @@ from reverie.core.query import Filter, Head
 from reverie.core.subject import index_key, index_keys
 from reverie.index.cache import IndexCache, PrivateIndexes
 from reverie.index.postings import pack
+from reverie.store.change import Changes
 from reverie.store.change import change as decide
 from reverie.store.rows import encode, positions_of, to_entry
 from reverie.store.snapshot import ReadVerbs, Row
@@ -102,8 +103,8 @@ class WriteVerbs(ReadVerbs):
         """Model and vector as the table has them."""
 
     @abstractmethod
-    def _change(self, after: Entry, bound: tuple[Any, ...]) -> None:
-        """Write what changed in an entry."""
+    def _change(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write what changed in entries."""
 
     @abstractmethod
     def _drop_about(self, entry: Entry, *more: bytes) -> None:
@@ -201,66 +202,61 @@ class WriteVerbs(ReadVerbs):
             raise NotFound("This memory has no entry with that id.")
         return to_entry(rows[0])
 
-    def change(
-        self,
-        entry_id: str,
-        *,
-        seq: int,
-        expected: int | None = None,
-        state: EntryState | None = None,
-        archived: bool | None = None,
-        pinned: bool | None = None,
-        held: bool | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        expires_at: int | None = None,
-    ) -> Entry:
+    def change(self, entry_id: str, *, seq: int, expected: int | None = None, **changes: Unpack[Changes]) -> Entry:
+        return self.change_each({entry_id: expected}, seq=seq, **changes)[0]
+
+    def change_each(
+        self, versions: Mapping[str, int | None], *, seq: int, **changes: Unpack[Changes]
+    ) -> Sequence[Entry]:
         self._logged(seq)
-        before = self._stored(entry_id)
-        made = decide(
-            before,
-            seq=seq,
-            expected=expected,
-            state=state,
-            archived=archived,
-            pinned=pinned,
-            held=held,
-            attributes=attributes,
-            expires_at=expires_at,
-        )
-        after, moved, leaves = made.after, made.moved, made.leaves
-        for since in made.absences:
-            self._do("add_absence", (self._tenant, before.position, since, seq))
-        if made.returns:
-            self._set_recall(after, seq, None, None)  # words of old sources are missing until they are indexed
-        if leaves:
-            self._left = True
-        if leaves and after.state is EntryState.DREAMT:
-            self._cool_recall(before, seq)
-        elif leaves or (before.state is EntryState.DREAMT and moved and after.gone_seq is not None):
-            self._drop_recall(before)
-        bound = (
-            after.state.value,
-            after.archived,
-            after.pinned,
-            after.held,
-            encode(after.attributes) if after.attributes else "{}",
-            after.expires_at,
-            after.version,
-            after.gone_seq,
-            after.gone_seq is None,
-            self.now if moved else None,
-            self._tenant,
-            after.position,
-        )
-        self._change(after, bound)
-        self._read[after.ref, after.id] = after
-        return after
+        stored = [self._stored(entry_id) for entry_id in versions]
+        made = [
+            decide(before, changes, seq=seq, expected=expected)
+            for before, expected in zip(stored, versions.values(), strict=True)
+        ]
+        cool: list[Entry] = []
+        drop: list[Entry] = []
+        rows: list[tuple[Any, ...]] = []
+        for before, one in zip(stored, made, strict=True):
+            after = one.after
+            for since in one.absences:
+                self._do("add_absence", (self._tenant, before.position, since, seq))
+            if one.returns:
+                self._set_recall(after, seq, None, None)  # words of old sources are missing until they are indexed
+            self._left |= one.leaves
+            if one.leaves and after.state is EntryState.DREAMT:
+                cool.append(before)
+            elif one.leaves or (before.state is EntryState.DREAMT and one.moved and after.gone_seq is not None):
+                drop.append(before)
+            rows.append(
+                (
+                    after.state.value,
+                    after.archived,
+                    after.pinned,
+                    after.held,
+                    encode(after.attributes) if after.attributes else "{}",
+                    after.expires_at,
+                    after.version,
+                    after.gone_seq,
+                    after.gone_seq is None,
+                    self.now if one.moved else None,
+                    self._tenant,
+                    after.position,
+                )
+            )
+            self._read[after.ref, after.id] = after
+        if cool:
+            self._cool_recall(cool, seq)
+        if drop:
+            self._drop_recall(drop)
+        self._change(rows)
+        return [one.after for one in made]
 
-    def _cool_recall(self, entry: Entry, seq: int) -> None:
-        self._do("cool_recall", (seq, self._tenant, entry.ref, entry.position))
+    def _cool_recall(self, entries: Sequence[Entry], seq: int) -> None:
+        self._do_each("cool_recall", [(seq, self._tenant, entry.ref, entry.position) for entry in entries])
 
-    def _drop_recall(self, entry: Entry) -> None:
-        self._do("drop_recall", (self._tenant, entry.ref, entry.position))
+    def _drop_recall(self, entries: Sequence[Entry]) -> None:
+        self._do_each("drop_recall", [(self._tenant, entry.ref, entry.position) for entry in entries])
 
     def _set_recall(self, entry: Entry, seq: int, terms: Sequence[str] | None, vector: Vector | None) -> None:
         """Set terms and vector; None leaves the value as it was."""
@@ -298,7 +294,7 @@ class WriteVerbs(ReadVerbs):
         self._drop_about(before)
         for key in index_keys(self._log_key, entry.subject, entry.tags):
             self._do("add_about", (self._tenant, key, before.position))
-        self._drop_recall(before)
+        self._drop_recall([before])
         self._scrubbed.append((before.ref, before.position))
         if _searchable(before):
             self._set_recall(before, seq, terms, vector)
@@ -325,8 +321,8 @@ class WriteVerbs(ReadVerbs):
         self._do_each(
             "purge", [{"tenant": self._tenant, "n": entry.position, "seq": at, "now": self.now} for at, entry in alive]
         )
+        self._drop_recall([entry for _, entry in alive])
         for _, entry in alive:
-            self._drop_recall(entry)
             self._scrubbed.append((entry.ref, entry.position))
             self._read.pop((entry.ref, entry.id), None)
         size = sum([entry.byte_size for _, entry in alive])

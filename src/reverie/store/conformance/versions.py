@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from reverie.core.entry import EntryState
 from reverie.core.errors import Conflict, NotFound
+from reverie.core.query import Filter
 from reverie.store.conformance.lab import ANYTHING, Lab, make_event, refuses
+from reverie.store.contract import WriteTx
 
 
 def go_up_by_one(lab: Lab) -> None:
@@ -26,6 +28,26 @@ def an_unexpected_version_is_a_conflict(lab: Lab) -> None:
     assert entry is not None
     assert entry.pinned
     assert lab.head().seq == 2
+
+
+def several_go_up_together(lab: Lab) -> None:
+    """Each by one, at its own version, and out of every index; one unexpected version leaves all as they were."""
+    for name in ("a", "b", "c"):
+        lab.put(f"A kettle of {name}.", id=name)
+    lab.change("b", pinned=True)
+
+    def dreamt(tx: WriteTx, versions: dict[str, int | None]) -> list[tuple[int, int | None]]:
+        seq = tx.append(make_event("memory.compacted"))
+        found = tx.change_each(versions, seq=seq, state=EntryState.DREAMT)
+        return [(entry.version, entry.gone_seq) for entry in found]
+
+    with refuses(Conflict, "version_conflict"):
+        lab.write(lambda tx: dreamt(tx, {"a": 1, "b": 1}))
+    assert lab.ids() == ["c", "b", "a"]
+    assert lab.write(lambda tx: dreamt(tx, {"b": 2, "a": None})) == [(3, 5), (2, 5)]
+    assert lab.ids() == ["c"]
+    assert lab.read(lambda tx: [hit.entry.id for hit in tx.match(["kettle"], Filter(), limit=5)]) == ["c"]
+    assert {entry.id for entry in lab.read(lambda tx: tx.cold(EntryState.DREAMT, before=10**15, limit=5))} == {"a", "b"}
 
 
 def what_is_unreadable_is_gone_from_its_position_on(lab: Lab) -> None:

@@ -107,18 +107,22 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
     def _model(self, vector: Vector | None) -> tuple[Any, bytes | None]:
         return vector or (None, None)
 
-    def _change(self, after: Entry, bound: Row) -> None:
-        if after.position in self._changed:
+    def _change(self, rows: Sequence[Row]) -> None:
+        positions = {row[-1] for row in rows}
+        if not positions.isdisjoint(self._changed):
             self._own.append({})
             self._changed.clear()
-        self._changed.add(after.position)
-        self._add("change", bound)
+        self._changed |= positions
+        for row in rows:
+            self._add("change", row)
 
-    def _cool_recall(self, entry: Entry, seq: int) -> None:
-        self._add("cool_recall", (seq, self._tenant, entry.ref, entry.position))
+    def _cool_recall(self, entries: Sequence[Entry], seq: int) -> None:
+        for entry in entries:
+            self._add("cool_recall", (seq, self._tenant, entry.ref, entry.position))
 
-    def _drop_recall(self, entry: Entry) -> None:
-        self._add("drop_recall", (self._tenant, entry.ref, entry.position))
+    def _drop_recall(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            self._add("drop_recall", (self._tenant, entry.ref, entry.position))
 
     def _drop_about(self, entry: Entry, *more: bytes) -> None:
         keys = [*index_keys(self._log_key, entry.subject, entry.tags), *more]

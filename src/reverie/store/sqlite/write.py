@@ -150,8 +150,8 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
         number = self._batch.models.get(vector[0])
         return (self._batch.model(vector[0]) if number is None else number), vector[1]
 
-    def _change(self, after: Entry, bound: tuple[Any, ...]) -> None:  # noqa: ARG002
-        self._do("change", bound)
+    def _change(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        self._do_each("change", rows)
 
     def _drop_about(self, entry: Entry, *more: bytes) -> None:
         for key in (*index_keys(self._log_key, entry.subject, entry.tags), *more):
