@@ -20,6 +20,7 @@ import reverie
 from reverie.api.cli import main
 from reverie.core.dream import DreamPlan
 from reverie.core.errors import ReadOnly
+from reverie.core.ports import ForgetLine
 from reverie.ops.move import carry_files
 from reverie.privacy.ledger import FileLedger
 from reverie.settings import Settings
@@ -146,7 +147,7 @@ def test_the_files_beside_the_database_are_carried_whole_or_not_at_all(
     source.mkdir()
     (source / "reverie.key").write_bytes(os.urandom(32))
     for n in range(3):
-        FileLedger(source / "forgotten.jsonl").add(tenant="default", subject=f"hash-{n}", ref=None, at=n)
+        FileLedger(source / "forgotten.jsonl").add(ForgetLine(tenant="default", subject=f"hash-{n}", ref=None, at=n))
     while outcome == -9:
         number += 1
         target = tmp_path / str(number)

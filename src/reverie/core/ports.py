@@ -81,17 +81,7 @@ class ForgetLine(Struct, frozen=True, omit_defaults=True):
 class ForgetLedger(Protocol):
     """Remembers forgets outside the database, so that restoring an older backup forgets again."""
 
-    def add(
-        self,
-        *,
-        tenant: str,
-        subject: str,
-        ref: str | None,
-        at: int,
-        folded: bool = False,
-        mention: str | None = None,
-        tokens: int = 0,
-    ) -> None:
+    def add(self, line: ForgetLine) -> None:
         """Durable when it returns."""
 
     def all(self) -> Iterable[ForgetLine]:

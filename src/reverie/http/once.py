@@ -6,13 +6,15 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Callable
+from functools import partial, wraps
+from inspect import signature
 from typing import Any
 
 from starlette.responses import Response
 
 from reverie.core.canonical import canonical
 from reverie.core.errors import Busy, Invalid, ReverieError
-from reverie.http.call import Call
+from reverie.http.call import Call, Handler, Needs
 from reverie.http.problems import answer
 from reverie.http.reply import TextReply
 from reverie.http.threads import Lane
@@ -34,6 +36,31 @@ class Once:
     def __init__(self, status_of: Callable[[ReverieError], int], code_of: Callable[[ReverieError], str]) -> None:
         self._status_of = status_of
         self._code_of = code_of
+
+    def handler(self, operation: str, *, now: Callable[..., Response] | None = None) -> Callable[[Handler], Handler]:
+        """Carry out what a handler does once for each key. One that answers with a TextReply names `now`, which takes
+        the same arguments and answers a retry.
+
+        A handler with an argument `work_id` gets an id for what it makes; None when the request has no key.
+        """
+
+        def mark(handler: Any) -> Any:
+            needs: Needs = handler.needs
+            named = "work_id" in signature(handler).parameters
+
+            @wraps(handler)
+            async def answered(**values: Any) -> Response:
+                def work(work_id: str | None) -> Response:
+                    made: Response = handler(**values, **({"work_id": work_id} if named else {}))
+                    return made
+
+                again = None if now is None else partial(now, **values)
+                return await self(values["call"], operation, needs.lane, work, now=again)
+
+            answered.once = True  # type: ignore[attr-defined]
+            return answered
+
+        return mark
 
     async def __call__(
         self,

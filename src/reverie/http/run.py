@@ -161,7 +161,31 @@ def http_protocol() -> Any:
 
 
 class Drained(uvicorn.Server):
-    """uvicorn that finishes the work at hand at a signal, and then leaves with exit status 0."""
+    """uvicorn that finishes the work at hand at a signal, and then leaves with exit status 0.
+
+    It says on one line where it listens, when it does. `more`: further settings of uvicorn.
+    """
+
+    def __init__(self, app: Any, url: str, **more: Any) -> None:
+        config = uvicorn.Config(
+            app,
+            loop="auto",  # uvloop wherever it is installed
+            http=http_protocol(),
+            ws="websockets-sansio",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+            **more,
+        )
+        super().__init__(config)
+        self._url = url
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            print(f"listening on {self._url}", flush=True)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -186,26 +210,13 @@ class Server(Drained):
     """The host's server, with our line on stdout and streams that end at a signal."""
 
     def __init__(self, app: Starlette, url: str, *, link: str | None = None) -> None:
-        config = uvicorn.Config(
-            app,
-            loop="auto",  # uvloop wherever it is installed
-            http=http_protocol(),
-            ws="websockets-sansio",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=DRAIN_SECONDS,
-        )
-        super().__init__(config)
+        super().__init__(app, url)
         self._app = app
-        self._url = url
         self._link = link
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            print(f"listening on {self._url}", flush=True)
             if self._link is not None:
                 print(f"console (this link signs in once): {self._link}", flush=True)
             log(Action.STARTED, url=self._url)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from reverie.importers.pages import Block, MarkdownFile, files, page
-from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, json_lines, moment
+from reverie.importers.record import Item, Record, Skipped, content_text, damaged, in_pieces, json_lines, moment
 from reverie.search.context import without_blocks
 
 EXPECTED = 'a line of a transcript: {"type": ..., "message": ...}'
@@ -145,7 +144,7 @@ def _transcript(path: Path, root: Path) -> Iterator[Item]:
         if line.get("isSidechain"):
             yield Skipped(place, "a message of a sub-agent")
             continue
-        text = without_blocks(_text(message.get("content")))
+        text = without_blocks(content_text(message.get("content")))
         if text.startswith(_COMMAND):
             yield Skipped(place, "a command")
             continue
@@ -163,12 +162,3 @@ def _transcript(path: Path, root: Path) -> Iterator[Item]:
             created_at=moment(line.get("timestamp")),
         )
         yield from in_pieces(record)
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content.strip()
-    if not isinstance(content, list):
-        return ""
-    texts = [one.get("text") for one in content if isinstance(one, dict) and one.get("type") == "text"]
-    return "\n".join(text for text in texts if isinstance(text, str)).strip()

@@ -8,7 +8,17 @@ from typing import Any
 
 import orjson
 
-from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, json_document, member, moment
+from reverie.importers.record import (
+    Item,
+    Record,
+    Skipped,
+    content_text,
+    damaged,
+    in_pieces,
+    json_document,
+    member,
+    moment,
+)
 
 EXPECTED = 'an agent file: "agents" and "blocks", or one agent with "core_memory" and "messages"'
 _HIDDEN = ("secrets", "tool_exec_environment_variables", "environment_variables")
@@ -114,13 +124,13 @@ def _message_text(message: Mapping[str, Any]) -> str:
     """The words of a message. A user's may be packed in JSON, next to events of the program, which have none; an
     assistant's may be the argument of its tool `send_message`, next to what it thought.
     """
-    text = _text(message.get("content"))
+    text = content_text(message.get("content"))
     if message.get("role") == "user" and isinstance((packed := _object(text)).get("type"), str):
-        return _text(packed.get("message")) if packed["type"] == "user_message" else ""
+        return content_text(packed.get("message")) if packed["type"] == "user_message" else ""
     for call in _rows(message.get("tool_calls")):
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict) and function.get("name") == "send_message":
-            return _text(_object(function.get("arguments")).get("message")) or text
+            return content_text(_object(function.get("arguments")).get("message")) or text
     return text
 
 
@@ -133,12 +143,3 @@ def _object(text: Any) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content.strip()
-    if not isinstance(content, list):
-        return ""
-    texts = [one.get("text") for one in content if isinstance(one, dict) and one.get("type") == "text"]
-    return "\n".join(text for text in texts if isinstance(text, str)).strip()

@@ -146,6 +146,16 @@ def text_of(path: Path) -> str:
     return text.replace("\r\n", "\n")
 
 
+def content_text(content: Any) -> str:
+    """The text of a message's content: a string, or blocks of which those of text count."""
+    if isinstance(content, str):
+        return content.strip()
+    if not isinstance(content, list):
+        return ""
+    texts = [one.get("text") for one in content if isinstance(one, dict) and one.get("type") == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str)).strip()
+
+
 def moment(value: Any) -> int | None:
     """Milliseconds of an RFC 3339 text (UTC when it names no zone), of seconds, or of milliseconds; None when it is
     none of them, or not a time at which a memory can have been made."""

@@ -189,15 +189,8 @@ class Forget:
             prove(tx, target, reach)
             if self._parts.ledger is not None:
                 # before the commit: a crash in between forgets once more after a restore, never once less
-                self._parts.ledger.add(
-                    tenant=actor.tenant,
-                    subject=target.subject,
-                    ref=target.ref,
-                    at=tx.now,
-                    folded=True,
-                    mention=target.mention.hash(key) if target.mention else None,
-                    tokens=target.mention.size if target.mention else 0,
-                )
+                words = (target.mention.hash(key), target.mention.size) if target.mention else ()
+                self._parts.ledger.add(ForgetLine(actor.tenant, target.subject, target.ref, tx.now, True, *words))
             return msgspec.structs.replace(counts, certificate=seq)
 
         return body

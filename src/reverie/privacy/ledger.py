@@ -27,19 +27,9 @@ class FileLedger:
         """Inode, and the number of bytes read from it."""
         self._lines: dict[str, list[ForgetLine]] = {}
 
-    def add(
-        self,
-        *,
-        tenant: str,
-        subject: str,
-        ref: str | None,
-        at: int,
-        folded: bool = False,
-        mention: str | None = None,
-        tokens: int = 0,
-    ) -> None:
+    def add(self, line: ForgetLine) -> None:
         """Remember a forget."""
-        self._append([ForgetLine(tenant, subject, ref, at, folded, mention, tokens)])
+        self._append([line])
 
     def take(self, other: FileLedger) -> int:
         """Add the lines of another ledger that are missing here; return their number."""

@@ -15,6 +15,7 @@ from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
 from reverie.core.job import JOBS
+from reverie.core.ports import ForgetLine
 from reverie.host import Host
 from reverie.jobs.procrastinate import EngineQueue, EngineWorker
 from reverie.jobs.worker import Runner, Worker
@@ -36,8 +37,8 @@ class Died(BaseException):
 class DyingLedger(FileLedger):
     """The process dies after the line was written and before the database committed."""
 
-    def add(self, **line: Any) -> None:
-        super().add(**line)
+    def add(self, line: ForgetLine) -> None:
+        super().add(line)
         raise Died
 
 
@@ -164,7 +165,7 @@ def test_a_forget_that_is_certified_or_under_way_is_not_done_again(
     host.entries.put(ada, "notes", [Draft("x", subject="quix")])
     host.forget.forget(ada, "quix")
     assert host.parts.ledger is not None
-    host.parts.ledger.add(tenant=ada.tenant, subject="0" * 64, ref=None, at=clock.now() + 1)
+    host.parts.ledger.add(ForgetLine(tenant=ada.tenant, subject="0" * 64, ref=None, at=clock.now() + 1))
     assert host.forget.cut_off(ada) == []
     clock.advance(UNDER_WAY_MS + 1)
     assert [line.subject for line in host.forget.cut_off(ada)] == ["0" * 64]

@@ -329,7 +329,7 @@ def test_the_ledger_is_read_from_where_it_was_left(make_host: MakeHost, ada: Act
 
     ledger = FileLedger(tmp_path / "forgotten.jsonl")
     for number in range(3):
-        ledger.add(tenant=ada.tenant, subject=f"{number:064d}", ref=None, at=number)
+        ledger.add(ForgetLine(tenant=ada.tenant, subject=f"{number:064d}", ref=None, at=number))
         assert len(ledger.of(ada.tenant)) == number + 1
     assert ledger._seen[1] == (tmp_path / "forgotten.jsonl").stat().st_size
 

@@ -14,7 +14,7 @@ from reverie.privacy.ledger import FileLedger
 def forgets(path: Path, *subjects: str) -> FileLedger:
     ledger = FileLedger(path)
     for at, subject in enumerate(subjects):
-        ledger.add(tenant="acme", subject=subject, ref=None, at=at)
+        ledger.add(ForgetLine(tenant="acme", subject=subject, ref=None, at=at))
     return ledger
 
 
@@ -44,5 +44,5 @@ def test_an_absent_ledger_has_nothing_to_give(tmp_path: Path) -> None:
     ledger = FileLedger(tmp_path / "here")
     assert ledger.take(FileLedger(tmp_path / "nowhere")) == 0
     assert not (tmp_path / "here").exists()
-    ledger.add(tenant="acme", subject="hash", ref="notes", at=5)
+    ledger.add(ForgetLine(tenant="acme", subject="hash", ref="notes", at=5))
     assert list(ledger.all()) == [ForgetLine("acme", "hash", "notes", 5)]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial, wraps
-from inspect import signature
 from typing import Any
 
 from starlette.responses import Response
 
 from reverie.api.rest.errors import documented, status_of
 from reverie.core.actor import Right
-from reverie.http.call import Handler, Needs
+from reverie.http.call import Handler
 from reverie.http.once import Once
 from reverie.http.routes import DocumentedAnswer, Form, Router
 
@@ -62,26 +60,5 @@ def api(tag: str) -> ApiRouter:
 
 
 def once(operation: str, *, now: Callable[..., Response] | None = None) -> Callable[[Handler], Handler]:
-    """Carry out requests with an `Idempotency-Key` once. A handler that answers with a TextReply names `now`, which
-    takes the same arguments and answers a retry.
-
-    A handler with an argument `work_id` gets an id for what it makes; None when the request has no key.
-    """
-
-    def mark(handler: Any) -> Any:
-        needs: Needs = handler.needs
-        named = "work_id" in signature(handler).parameters
-
-        @wraps(handler)
-        async def answered(**values: Any) -> Response:
-            def work(work_id: str | None) -> Response:
-                made: Response = handler(**values, **({"work_id": work_id} if named else {}))
-                return made
-
-            again = None if now is None else partial(now, **values)
-            return await carry_out(values["call"], f"rest.{operation}", needs.lane, work, now=again)
-
-        answered.once = True  # type: ignore[attr-defined]
-        return answered
-
-    return mark
+    """Carry out requests with an `Idempotency-Key` once; see `Once.handler`."""
+    return carry_out.handler(f"rest.{operation}", now=now)

@@ -12,7 +12,7 @@ PUBLIC = frozenset({WELL_KNOWN, "/v1/openapi.json", "/v1/interrupts/"})
 """The token of an interrupt is its caller's key. No run of this host waits for one, so there is nothing to find."""
 EVENT_LOG_VERSION = 2
 """The shape of run events, as discovery and every run document give it."""
-once = Once(status_of, code_of)
+once = Once(status_of, code_of).handler
 """Carries out requests with an `Idempotency-Key` once."""
 
 

@@ -83,22 +83,20 @@ class ForkIn(Open):
     parameters=[described.ONCE],
     answers={201: DocumentedAnswer("Started; it may have ended.", described.RunStarted), **described.refusals(501)},
 )
+@once("runs.create")
 @needs(Right.WRITE, Right.DREAM, lane=Lane.HEAVY)
-async def start(call: Call, body: RunIn) -> Response:
-    def work(run_id: str | None) -> Response:
-        run = call.host.use(Runs).start(
-            call.actor,
-            body.workflow_id,
-            inputs=body.inputs,
-            configurable=body.configurable,
-            tags=body.tags or (),
-            metadata=body.metadata,
-            fixtures=call.settings.openwop_seams,
-            run_id=run_id,
-        )
-        return Reply({"runId": run.id, "status": run.status.value, **_urls(run)}, 201)
-
-    return await once(call, "runs.create", Lane.HEAVY, work)
+def start(call: Call, body: RunIn, work_id: str | None) -> Response:
+    run = call.host.use(Runs).start(
+        call.actor,
+        body.workflow_id,
+        inputs=body.inputs,
+        configurable=body.configurable,
+        tags=body.tags or (),
+        metadata=body.metadata,
+        fixtures=call.settings.openwop_seams,
+        run_id=work_id,
+    )
+    return Reply({"runId": run.id, "status": run.status.value, **_urls(run)}, 201)
 
 
 @router.get(
@@ -167,15 +165,13 @@ async def poll(call: Call, run_id: Segment) -> Response:
     parameters=[described.ONCE],
     answers={200: DocumentedAnswer(body=described.RunCancelled), **described.refusals()},
 )
+@once("runs.cancel")
 @needs(Right.WRITE)
-async def cancel(call: Call, run_id: Segment) -> Response:
-    def work(_: str | None) -> Response:
-        before = call.host.use(Runs).get(call.actor, run_id)
-        run = before if before.ended else call.host.use(Runs).cancel(call.actor, run_id)
-        answer = {"runId": run.id, "status": run.status.value}
-        return Reply(answer | ({"alreadyTerminal": True} if before.ended else {}))
-
-    return await once(call, "runs.cancel", Lane.WRITE, work)
+def cancel(call: Call, run_id: Segment) -> Response:
+    before = call.host.use(Runs).get(call.actor, run_id)
+    run = before if before.ended else call.host.use(Runs).cancel(call.actor, run_id)
+    answer = {"runId": run.id, "status": run.status.value}
+    return Reply(answer | ({"alreadyTerminal": True} if before.ended else {}))
 
 
 @router.post(
@@ -185,17 +181,15 @@ async def cancel(call: Call, run_id: Segment) -> Response:
     parameters=[described.ONCE],
     answers={200: DocumentedAnswer(body=described.RunsCancelled), **described.refusals()},
 )
+@once("runs.bulk-cancel")
 @needs(Right.WRITE)
-async def bulk_cancel(call: Call, body: BulkIn) -> Response:
+def bulk_cancel(call: Call, body: BulkIn) -> Response:
     """Each run by itself, in the order asked; one that cannot be cancelled stops no other."""
     if len(body.run_ids) > MAX_RUN_IDS:
         message = f"Cancel at most {MAX_RUN_IDS} runs at once."
         raise Invalid(message, pointer="/runIds", details={"maxRunIds": MAX_RUN_IDS})
 
-    def work(_: str | None) -> Response:
-        return Reply({"results": [_cancel_one(call, run_id) for run_id in body.run_ids]})
-
-    return await once(call, "runs.bulk-cancel", Lane.WRITE, work)
+    return Reply({"results": [_cancel_one(call, run_id) for run_id in body.run_ids]})
 
 
 def _cancel_one(call: Call, run_id: str) -> dict[str, Any]:
@@ -217,14 +211,12 @@ def _cancel_one(call: Call, run_id: str) -> dict[str, Any]:
     body_required=False,
     answers={202: DocumentedAnswer(body=described.RunPaused), **described.refusals()},
 )
+@once("runs.pause")
 @needs(Right.WRITE)
-async def pause(call: Call, run_id: Segment, body: PauseIn) -> Response:
-    def work(_: str | None) -> Response:
-        run = call.host.use(Runs).pause(call.actor, run_id, body.drain_policy)
-        assert run.pause is not None
-        return Reply({"runId": run.id, "status": run.status.value, "pausedAt": to_iso(run.pause.at)}, 202)
-
-    return await once(call, "runs.pause", Lane.WRITE, work)
+def pause(call: Call, run_id: Segment, body: PauseIn) -> Response:
+    run = call.host.use(Runs).pause(call.actor, run_id, body.drain_policy)
+    assert run.pause is not None
+    return Reply({"runId": run.id, "status": run.status.value, "pausedAt": to_iso(run.pause.at)}, 202)
 
 
 @router.post(
@@ -235,15 +227,13 @@ async def pause(call: Call, run_id: Segment, body: PauseIn) -> Response:
     body_required=False,
     answers={202: DocumentedAnswer(body=described.RunResumed), **described.refusals()},
 )
+@once("runs.resume")
 @needs(Right.WRITE)
-async def resume(call: Call, run_id: Segment, body: ResumeIn) -> Response:
+def resume(call: Call, run_id: Segment, body: ResumeIn) -> Response:
     del body  # a reason is accepted; events hold no text
 
-    def work(_: str | None) -> Response:
-        run, at = call.host.use(Runs).resume(call.actor, run_id), call.host.parts.clock.now()
-        return Reply({"runId": run.id, "status": run.status.value, "resumedAt": to_iso(at)}, 202)
-
-    return await once(call, "runs.resume", Lane.WRITE, work)
+    run, at = call.host.use(Runs).resume(call.actor, run_id), call.host.parts.clock.now()
+    return Reply({"runId": run.id, "status": run.status.value, "resumedAt": to_iso(at)}, 202)
 
 
 @router.post(
@@ -253,28 +243,26 @@ async def resume(call: Call, run_id: Segment, body: ResumeIn) -> Response:
     parameters=[described.ONCE],
     answers={201: DocumentedAnswer(body=described.RunForked), **described.refusals(501)},
 )
+@once("runs.fork")
 @needs(Right.WRITE, lane=Lane.HEAVY)
-async def fork(call: Call, run_id: Segment, body: ForkIn) -> Response:
-    def work(new_id: str | None) -> Response:
-        run = call.host.use(Forks).fork(
-            call.actor,
-            run_id,
-            body.mode,
-            from_seq=body.from_seq,
-            overlay=body.overlay,
-            fixtures=call.settings.openwop_seams,
-            new_id=new_id,
-        )
-        forked = {
-            "runId": run.id,
-            "sourceRunId": run_id,
-            "fromSeq": body.from_seq or 0,
-            "mode": body.mode,
-            "status": run.status.value,
-        }
-        return Reply({**forked, **_urls(run)}, 201)
-
-    return await once(call, "runs.fork", Lane.HEAVY, work)
+def fork(call: Call, run_id: Segment, body: ForkIn, work_id: str | None) -> Response:
+    run = call.host.use(Forks).fork(
+        call.actor,
+        run_id,
+        body.mode,
+        from_seq=body.from_seq,
+        overlay=body.overlay,
+        fixtures=call.settings.openwop_seams,
+        new_id=work_id,
+    )
+    forked = {
+        "runId": run.id,
+        "sourceRunId": run_id,
+        "fromSeq": body.from_seq or 0,
+        "mode": body.mode,
+        "status": run.status.value,
+    }
+    return Reply({**forked, **_urls(run)}, 201)
 
 
 def document(run: Run, variables: Mapping[str, Any], tenant: str) -> dict[str, Any]:

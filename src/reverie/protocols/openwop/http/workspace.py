@@ -12,7 +12,6 @@ from reverie.core.errors import Invalid, ReverieError
 from reverie.http.call import Call, needs
 from reverie.http.reply import Reply
 from reverie.http.routes import DocumentedAnswer, Header, Query, Segment
-from reverie.http.threads import Lane
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import api, once
 from reverie.protocols.openwop.http.wire import Closed
@@ -62,13 +61,11 @@ def get(call: Call, path: Segment, version: Annotated[str | None, Query()] = Non
     parameters=[described.ONCE],
     answers={200: DocumentedAnswer(body=described.WorkspaceFile), **described.refusals(501)},
 )
+@once("workspace.put")
 @needs(Right.WRITE)
-async def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None) -> Response:
-    def work(_: str | None) -> Response:
-        files, kind = call.host.use(Workspace), body.content_type
-        return answer(files.put(call.actor, path, body.content, content_type=kind, if_match=if_match))
-
-    return await once(call, "workspace.put", Lane.WRITE, work)
+def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None) -> Response:
+    files, kind = call.host.use(Workspace), body.content_type
+    return answer(files.put(call.actor, path, body.content, content_type=kind, if_match=if_match))
 
 
 @router.delete(
@@ -78,13 +75,11 @@ async def put(call: Call, path: Segment, body: FileIn, if_match: IfMatch = None)
     parameters=[described.ONCE],
     answers={204: DocumentedAnswer("Deleted."), **described.refusals(501)},
 )
+@once("workspace.delete")
 @needs(Right.WRITE)
-async def delete(call: Call, path: Segment, if_match: IfMatch = None) -> Response:
-    def work(_: str | None) -> Response:
-        call.host.use(Workspace).delete(call.actor, path, if_match=if_match)
-        return Response(None, 204)
-
-    return await once(call, "workspace.delete", Lane.WRITE, work)
+def delete(call: Call, path: Segment, if_match: IfMatch = None) -> Response:
+    call.host.use(Workspace).delete(call.actor, path, if_match=if_match)
+    return Response(None, 204)
 
 
 def file_document(file: StoredFile) -> dict[str, Any]:

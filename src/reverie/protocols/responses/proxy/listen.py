@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-import socket
-
-import uvicorn
 
 from reverie.core.errors import Invalid
-from reverie.http.run import Drained, bind, http_protocol
+from reverie.http.run import Drained, bind
 from reverie.protocols.responses.proxy.application import Proxy
-
-DRAIN_SECONDS = 30
 
 
 def address(listen: str) -> tuple[str, int]:
@@ -40,35 +35,6 @@ def run(proxy: Proxy, listen: str) -> None:
         listener.close()
 
 
-def server(proxy: Proxy, url: str) -> _Server:
+def server(proxy: Proxy, url: str) -> Drained:
     """A server that adds nothing of its own to answers."""
-    return _Server(
-        uvicorn.Config(
-            proxy,
-            interface="asgi3",
-            loop="auto",
-            http=http_protocol(),
-            ws="websockets-sansio",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=DRAIN_SECONDS,
-        ),
-        url,
-    )
-
-
-class _Server(Drained):
-    """Server that reports its address."""
-
-    def __init__(self, config: uvicorn.Config, url: str) -> None:
-        super().__init__(config)
-        self._url = url
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            print(f"listening on {self._url}", flush=True)
+    return Drained(proxy, url, interface="asgi3", date_header=False, proxy_headers=False)
