@@ -81,7 +81,7 @@ def test_a_write_under_old_rules_is_found(sqlite_scene: Scene, monkeypatch: pyte
     def unguarded(self: Any, tenant: str, prepare: Any, scope: Scope, **_: Any) -> Any:
         return self._parts.store.write(scope, prepare(self.current(tenant)))
 
-    monkeypatch.setattr(RuleBook, "guarded", unguarded)
+    monkeypatch.setattr(RuleBook, "guard", unguarded)
     assert "has a secret" in str(first_broken(sqlite_scene, "put", "secret").broken)
 
 

@@ -49,6 +49,7 @@ PLAIN_NAMES = (
     *("window", "api/cli", "api/console", "api/mcp", "importers", "integrations", "client", "ops", "mcp", "library"),
     *("protocols/openwop", "protocols/responses", "protocols/anthropic", "protocols/mem0", "protocols/akashik"),
     *("api/rest", "demo", "distil", "dreams", "http", "index", "jobs", "privacy", "providers", "redact", "store"),
+    "memory",
 )
 """Packages whose functions and classes are named by nouns and verbs."""
 PARTICIPLES = frozenset(["asked", "told", "shown", "kept", "held", "said", "given", "found", "stands", "tells"])
@@ -56,6 +57,9 @@ SCHEMAS = frozenset({"Found", "GivenIn"})
 """Names of schemas in the OpenAPI document: part of the wire."""
 CHECKS = frozenset({"is_told", "is_told_value", "_told", "_shown"})
 """Functions of rules whose names are part of the redactor's version."""
+FUNCTIONS = ("memory",)
+"""Packages whose functions are not named by a participle or gerund alone: `clean`, not `cleaned` or `cleaning`."""
+ENDINGS = re.compile(r"_*[a-z]+(?:ed|ing)")
 SENTENCES = "store/conformance/"
 """Cases of the conformance suite, named by the sentence that they prove."""
 
@@ -69,6 +73,16 @@ def test_functions_and_classes_are_named_by_nouns_and_verbs() -> None:
         if PARTICIPLES & set(_words(one.name))
     }
     assert not figurative
+
+
+def test_functions_are_not_named_by_a_participle_alone() -> None:
+    participles = {
+        f"{one.module}:{one.line} {one.name}"
+        for one in _source().definitions
+        if one.is_function and one.module.startswith(tuple(f"{package}/" for package in FUNCTIONS))
+        if ENDINGS.fullmatch(one.name)
+    }
+    assert not participles
 
 
 def _words(name: str) -> list[str]:

@@ -137,7 +137,7 @@ class Consolidator:
                 seq=seq,
             )
 
-        return self._rules.guarded(actor.tenant, lambda rules: lambda tx: body(tx, rules), Scope(actor.tenant, ref))
+        return self._rules.guard(actor.tenant, lambda rules: lambda tx: body(tx, rules), Scope(actor.tenant, ref))
 
 
 def _apply(tx: WriteTx, actor: Actor, merge: Merge, by_id: dict[str, Entry], seq: int) -> None:

@@ -236,7 +236,7 @@ class DreamEngine:
             if made is None:
                 return None
             try:
-                return self._rules.guarded(
+                return self._rules.guard(
                     actor.tenant, lambda rules: store(made, changed, rules), Scope(actor.tenant, ref)
                 )
             except Replan as moved:

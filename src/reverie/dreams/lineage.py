@@ -25,7 +25,7 @@ from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, Archives
 from reverie.dreams.gates import fingerprint
 from reverie.dreams.report import load_report, mark, save_report
 from reverie.memory.derivation import derived_from as derived_from
-from reverie.memory.indexing import Indexed, indexed
+from reverie.memory.indexing import Indexed, terms_and_vectors
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING
 from reverie.memory.searches import RecordedSearches
@@ -263,7 +263,7 @@ class Lineage:
         """Words and vectors of the sources, made outside the transaction that puts them back."""
         entries = [tx.get(source.id, where=ANYTHING) for source in report.sources]
         alive = [entry for entry in entries if entry is not None and entry.state is not EntryState.ERASED]
-        found = indexed(alive, self._parts.embedder)
+        found = terms_and_vectors(alive, self._parts.embedder)
         return {entry.id: own for entry, own in zip(alive, found, strict=True)}
 
     def diff(self, actor: Actor, dream_id: str, *, ref: str | None = None, only: Collection[str] | None = None) -> Diff:

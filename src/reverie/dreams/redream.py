@@ -30,7 +30,7 @@ from reverie.dreams.compose import Composer
 from reverie.dreams.gates import fingerprint
 from reverie.dreams.report import gate_document, output_draft, roomy, save_report, trace
 from reverie.memory.entries import Entries
-from reverie.memory.indexing import indexed
+from reverie.memory.indexing import terms_and_vectors
 from reverie.memory.insertion import PreparedEntry, entry_hash
 from reverie.memory.policy import Rules
 from reverie.services import Services
@@ -193,7 +193,7 @@ class Redream:
         return DistilledText("\n".join(lines[number] for number in kept), statements)
 
     def _indexed(self, entry: Entry) -> tuple[Entry, list[str], tuple[str, bytes] | None]:
-        return entry, *indexed([entry], self._parts.embedder)[0]
+        return entry, *terms_and_vectors([entry], self._parts.embedder)[0]
 
     def _output(
         self,

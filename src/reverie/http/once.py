@@ -103,7 +103,7 @@ class Once:
             """Work and record in one thread: a caller that hangs up does not part them."""
             host, actor = call.host, call.actor
             try:
-                with host.idempotency.working(actor, claim):
+                with host.idempotency.keep_claim(actor, claim):
                     response = self._attempt(call, claim.id, work)
                 body = b"" if isinstance(response, TextReply) else bytes(response.body)
                 host.idempotency.keep(actor, claim, response.status_code, body)

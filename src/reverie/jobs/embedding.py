@@ -9,7 +9,7 @@ from reverie.core.entry import READABLE, Entry, EntryState, Scope
 from reverie.core.errors import ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter
-from reverie.memory.indexing import Indexed, indexed, model_of
+from reverie.memory.indexing import Indexed, model_of, terms_and_vectors
 from reverie.memory.insertion import session_mark
 from reverie.services import Services
 from reverie.store.contract import WriteTx
@@ -49,7 +49,7 @@ class Embeddings:
             )
             if not found:
                 return done
-            rows = list(zip(found, indexed(found, embedder), strict=True))
+            rows = list(zip(found, terms_and_vectors(found, embedder), strict=True))
             made = 0
             for ref in sorted({entry.ref for entry in found}):
                 own = [row for row in rows if row[0].ref == ref]

@@ -11,7 +11,7 @@ from reverie.core.actor import Actor
 from reverie.core.entry import EntryState, Scope
 from reverie.jobs.ports import UseCases
 from reverie.memory.files import due
-from reverie.memory.lifecycle import retained
+from reverie.memory.lifecycle import retentions
 from reverie.memory.read import ANYTHING
 from reverie.store.contract import ReadTx
 
@@ -47,7 +47,7 @@ class Sweeper:
         Looking costs a read and no write, so that thousands of quiet tenants cost next to nothing.
         """
         self._host.searches.flush(tenant)
-        retention = retained(self._host.rules.current(tenant).policy)
+        retention = retentions(self._host.rules.current(tenant).policy)
 
         def body(tx: ReadTx) -> tuple[int, bool]:
             over = (

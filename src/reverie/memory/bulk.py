@@ -72,8 +72,8 @@ class Bulk:
 
         Raises Conflict, and changes nothing, when the filter matches something else by now.
         """
-        seen = [(entry.id, entry.version) for entry in self._matching(actor, ref, where)]
-        if len(seen) != count or self._moved(actor, ref, position, {entry_id for entry_id, _ in seen}):
+        seen = [(entry.id, entry.version) for entry in self._matches(actor, ref, where)]
+        if len(seen) != count or self._differs(actor, ref, position, {entry_id for entry_id, _ in seen}):
             raise Conflict(
                 "The matching entries changed since they were shown. Nothing was done: reload the list and try again.",
                 code="selection_changed",
@@ -84,10 +84,10 @@ class Bulk:
             outcome.update(self._lifecycle.change_many(actor, ref, change, seen[start : start + BATCH]))
         return outcome
 
-    def _matching(self, actor: Actor, ref: str, where: Filter) -> Iterator[Entry]:
+    def _matches(self, actor: Actor, ref: str, where: Filter) -> Iterator[Entry]:
         return each(lambda cursor: self._reader.page(actor, ref, where, limit=MAX_PAGE, cursor=cursor))
 
-    def _moved(self, actor: Actor, ref: str, position: int, matching: set[str]) -> bool:
+    def _differs(self, actor: Actor, ref: str, position: int, matching: set[str]) -> bool:
         """Whether an entry came to match, changed, or may have ceased to match after a log position."""
         events = self._reader.events(actor, after=position, limit=_MOST_EVENTS)
         if len(events) == _MOST_EVENTS:

@@ -46,7 +46,7 @@ def cold_filter(where: Filter) -> Filter:
     )
 
 
-def needed(hot: Sequence[Hit]) -> bool:
+def wants_sources(hot: Sequence[Hit]) -> bool:
     """Whether the sources of dreams are asked, too: nothing hot is surely an answer, or only lines of dreams are.
 
     A statement that a dream retired may answer as well as a line that it kept.
@@ -54,7 +54,7 @@ def needed(hot: Sequence[Hit]) -> bool:
     return all(hit.weak or hit.confidence < SURE or hit.entry.kind in LINES for hit in hot)
 
 
-def merged(
+def merge(
     tx: ReadTx, dreams: DreamLines, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter, limit: int, *, all_: bool
 ) -> list[Hit]:
     """Hot hits with those of cold storage among them: before the first that is clearly less sure, weak ones last.
@@ -65,7 +65,7 @@ def merged(
     lines = _Lines(tx, dreams, where)
     order = [hit for hit in hot if not hit.weak]
     shown = [hit for hit in cold if all_ or not order or not hit.weak]
-    behind = [lines.resting(hit) if all_ else lines.standing_for(hit) for hit in shown]
+    behind = [lines.with_dream(hit) if all_ else lines.standing_for(hit) for hit in shown]
     ranked = {(hit.entry.id, hit.passage.start) for hit in order}
     for found in behind:
         if not found.weak and (found.entry.id, found.passage.start) not in ranked:
@@ -82,7 +82,7 @@ def merged(
     return out[:limit]
 
 
-def held(tx: ReadTx, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter) -> list[Hit]:
+def with_lines(tx: ReadTx, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter) -> list[Hit]:
     """Hot hits, and the lines that were made from the sources that answer."""
     lines = _Lines(tx, DreamLines(tx), where)
     found = {(hit.entry.id, hit.passage.start): hit for hit in hot if not hit.weak}
@@ -117,11 +117,11 @@ def beside(hits: Sequence[Hit], room: int, count: Callable[[str], int]) -> list[
 def _next_to(hit: Hit, parts: Sequence[Passage], distance: int) -> Iterator[Passage]:
     at = next((n for n, part in enumerate(parts) if part.start == hit.passage.start), None)
     for place in () if at is None else (at + distance, at - distance):
-        if 0 <= place < len(parts) and _said(hit.entry, parts[place]) == _said(hit.entry, hit.passage):
+        if 0 <= place < len(parts) and _origin(hit.entry, parts[place]) == _origin(hit.entry, hit.passage):
             yield parts[place]
 
 
-def _said(entry: Entry, part: Passage) -> tuple[int, str]:
+def _origin(entry: Entry, part: Passage) -> tuple[int, str]:
     """Return the time and the speaker of a line of a dream."""
     named = _SPEAKER.match(entry.content, part.start, part.end)
     return said_at(entry.content, part.start, entry.created_at), named[1] if named else ""
@@ -148,7 +148,7 @@ class _Lines:
         for line in self.of(cold):
             if len(said & set(_WORD.findall(line.text.lower()))) * 100 >= _SAME * len(said):
                 return line
-        return self.resting(cold)
+        return self.with_dream(cold)
 
     def within(self, cold: Hit) -> set[tuple[str, int]]:
         """The lines that say nothing but a part of a source: behind it they are no hits of their own."""
@@ -160,7 +160,7 @@ class _Lines:
                 found.add((line.entry.id, line.passage.start))
         return found
 
-    def resting(self, cold: Hit) -> Hit:
+    def with_dream(self, cold: Hit) -> Hit:
         """A source with the dream that holds it."""
         holder = self._dreams.holder(cold.entry.id)
         return replace(cold, cold=True, dream=holder.id if holder is not None else None)

@@ -20,14 +20,14 @@ DREAM_SPACE = "dream"
 
 def derived_from(tx: ReadTx, entry_ids: Sequence[str]) -> set[str]:
     """Ids of everything made from these entries of the transaction's ref."""
-    return _reached(entry_ids, partial(_dreams_of, tx))
+    return _walk(entry_ids, partial(_dreams_of, tx))
 
 
 def _dreams_of(tx: ReadTx, *entry_ids: str) -> list[str]:
     return sorted({link.from_id for link in tx.links(*entry_ids, incoming=True, type=_DISTILLED_FROM)})
 
 
-def _reached(entry_ids: Sequence[str], dreams_of: Callable[..., Sequence[str]]) -> set[str]:
+def _walk(entry_ids: Sequence[str], dreams_of: Callable[..., Sequence[str]]) -> set[str]:
     found: set[str] = set()
     edge = entry_ids
     while edge:
@@ -59,29 +59,29 @@ class DreamLines:
 
     def holder(self, entry_id: str) -> Entry | None:
         """The readable dream that holds a source, through however many dreams; None when there is none."""
-        above = sorted(_reached([entry_id], self._dreams_of))
+        above = sorted(_walk([entry_id], self._dreams_of))
         found = [entry for other in above if (entry := self._get(other)) is not None]
         return max(found, key=lambda entry: entry.born_seq, default=None)
 
     def sources(self, dream: Entry, passage: Passage) -> list[str]:
         """Ids of the sources behind a line of a dream; all of them when its lines are not traced."""
-        if statements := self._traced(dream):
+        if statements := self._statements_in(dream):
             line = dream.content.count("\n", 0, passage.start)
             return list(dict.fromkeys(source for one in statements if one.line == line for source in one.sources))
         return [link.to_id for link in self._tx.links(dream.id, type=_DISTILLED_FROM)]
 
     def made_from(self, dream: Entry, source: str) -> list[Passage]:
         """The lines of a dream that were made from a source; none when its lines are not traced."""
-        lines = dict.fromkeys(one.line for one in self._traced(dream) if source in one.sources)
+        lines = dict.fromkeys(one.line for one in self._statements_in(dream) if source in one.sources)
         if not lines:
             return []
         starts, parts = self._read(dream)
         found = [parts.get(starts[line]) for line in lines if line < len(starts)]
         return [part for part in found if part is not None]
 
-    def _traced(self, dream: Entry) -> Sequence[_Line]:
+    def _statements_in(self, dream: Entry) -> Sequence[_Line]:
         if dream.id not in self._statements:
-            self._statements[dream.id] = _traced(self._tx, dream)
+            self._statements[dream.id] = _statements_of(self._tx, dream)
         return self._statements[dream.id]
 
     def _read(self, dream: Entry) -> tuple[list[int], dict[int, Passage]]:
@@ -93,7 +93,7 @@ class DreamLines:
         return self._parts[dream.id]
 
 
-def _traced(tx: ReadTx, entry: Entry) -> Sequence[_Line]:
+def _statements_of(tx: ReadTx, entry: Entry) -> Sequence[_Line]:
     named = entry.attributes.get("dream")
     document = tx.load(DREAM_SPACE, named) if isinstance(named, str) else None
     if document is None or document.body is None:
@@ -102,14 +102,14 @@ def _traced(tx: ReadTx, entry: Entry) -> Sequence[_Line]:
     return report.statements if (report.output_id, report.ref) == (entry.id, entry.ref) else ()
 
 
-def held_by(tx: ReadTx, entry_id: str) -> Entry | None:
+def holder_of(tx: ReadTx, entry_id: str) -> Entry | None:
     """The readable dream that holds a source, through however many dreams; None when there is none."""
     return DreamLines(tx).holder(entry_id)
 
 
-def missing(tx: ReadTx, entry_id: str) -> NotFound:
+def no_entry(tx: ReadTx, entry_id: str) -> NotFound:
     """The error for an entry that is not readable. For a source of a dream it names the dream."""
-    holder = held_by(tx, entry_id)
+    holder = holder_of(tx, entry_id)
     if holder is None:
         return NotFound("There is no entry with that id in this memory.")
     return NotFound(

@@ -25,7 +25,7 @@ from reverie.core.pause import paced
 from reverie.core.policy import LIGHT_BYTES, TenantPolicy
 from reverie.core.query import Head
 from reverie.memory.drafts import UNNAMED, check_draft
-from reverie.memory.indexing import indexed
+from reverie.memory.indexing import terms_and_vectors
 from reverie.memory.insertion import PreparedEntry, insert, supersede
 from reverie.memory.policy import RuleBook, Rules, check_ref, secret_name
 from reverie.redact import Redaction
@@ -75,7 +75,7 @@ class Entries:
         _check_request(actor, ref, drafts, idempotency_key)
         if _sharable(drafts, idempotency_key):
             return [self._together.ask((actor, operation), (ref, drafts[0]))]
-        return self._store(actor, _placed(ref, drafts), idempotency_key, operation)
+        return self._store(actor, _with_ref(ref, drafts), idempotency_key, operation)
 
     async def put_soon(
         self,
@@ -96,7 +96,7 @@ class Entries:
             return [await self._together.ask_soon((actor, "PUT"), (ref, drafts[0]), pool, here=here)]
         from asyncio import get_running_loop
 
-        alone = partial(self._store, actor, _placed(ref, drafts), idempotency_key, "PUT")
+        alone = partial(self._store, actor, _with_ref(ref, drafts), idempotency_key, "PUT")
         return await get_running_loop().run_in_executor(pool, alone)
 
     def supersede(
@@ -156,7 +156,7 @@ class Entries:
 
             return body
 
-        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant), weight=len(changes)) if changes else []
+        return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant), weight=len(changes)) if changes else []
 
     def _store_together(self, key: tuple[Actor, str], placed: Sequence[Placed]) -> list[Receipt]:
         actor, operation = key
@@ -225,7 +225,7 @@ class Entries:
             return body
 
         scope = Scope(actor.tenant, first if len({ref for ref, _ in placed}) == 1 else None)
-        receipts = self._rules.guarded(actor.tenant, prepare, scope, weight=len(placed), waits=waits)
+        receipts = self._rules.guard(actor.tenant, prepare, scope, weight=len(placed), waits=waits)
         if woken:
             self._nights[actor.tenant] = woken[-1]
         return receipts
@@ -234,7 +234,7 @@ class Entries:
         self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, *, embed: bool = True
     ) -> list[PreparedEntry]:
         """Check, redact and index drafts, outside any transaction. Without `embed` their vectors come later."""
-        return self._prepare(actor, _placed(ref, drafts), rules, embed=embed)
+        return self._prepare(actor, _with_ref(ref, drafts), rules, embed=embed)
 
     def _prepare(
         self, actor: Actor, placed: Sequence[Placed], rules: Rules, *, embed: bool = True
@@ -249,7 +249,7 @@ class Entries:
             if draft.id:
                 own[draft.id] = None
         cleaned = self._redact(actor, placed, texts, rules, now)
-        found = indexed([entry for entry, _ in cleaned], self._parts.embedder if embed else None)
+        found = terms_and_vectors([entry for entry, _ in cleaned], self._parts.embedder if embed else None)
         return [
             PreparedEntry(
                 entry=entry,
@@ -379,7 +379,7 @@ def _check_request(actor: Actor, ref: str, drafts: Sequence[Draft], idempotency_
         raise Invalid(f"An idempotency key is 1 to {MAX_KEY_LENGTH} characters.", pointer="/idempotency_key")
 
 
-def _placed(ref: str, drafts: Sequence[Draft]) -> list[Placed]:
+def _with_ref(ref: str, drafts: Sequence[Draft]) -> list[Placed]:
     return [(ref, draft) for draft in drafts]
 
 

@@ -197,7 +197,7 @@ class Bundles:
 
             return body
 
-        self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref))
+        self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, ref))
 
     def _store(self, actor: Actor, ref: str, drafts: list[Draft], done: Imported) -> Imported:
         def present(tx: ReadTx) -> set[str]:

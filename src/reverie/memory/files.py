@@ -224,7 +224,7 @@ def due(tx: ReadTx, *, limit: int) -> Iterator[Due]:
         yield Due(document.key, store, what, (document.body or b"").decode())
 
 
-def destroyed(tx: WriteTx, actor: Actor, entry: Entry) -> None:
+def note_destruction(tx: WriteTx, actor: Actor, entry: Entry) -> None:
     """The text of an entry of kind `file` was destroyed: its version shows as redacted, a head leaves the index."""
     store, file_id = (str(entry.attributes.get(name, "")).rpartition("_")[2] for name in ("store", "memory"))
     version = load_version(tx, store, entry.id) if store else None
@@ -233,14 +233,14 @@ def destroyed(tx: WriteTx, actor: Actor, entry: Entry) -> None:
     data: dict[str, Any] = {"ref": entry.ref, "store": store, "memory": file_id, "version": entry.id}
     if version.redacted_at is None:
         seq = tx.append(NewEvent("memory.version_redacted", "FILE", actor.id, data=data))
-        save_version(tx, store, redacted(version, actor, tx.now), seq=seq)
+        save_version(tx, store, without_text(version, actor, tx.now), seq=seq)
     file = find_file(tx, store, file_id)
     if file is not None and file.version == entry.id:
         seq = tx.append(NewEvent("memory.version", "FILE", actor.id, data=data | {"operation": "deleted"}))
         drop_file(tx, store, file, seq=seq)
 
 
-def rewritten(tx: WriteTx, entry: Entry, *, seq: int) -> None:
+def note_rewrite(tx: WriteTx, entry: Entry, *, seq: int) -> None:
     """The text of an entry of kind `file` was redacted again: hash and size follow it."""
     store, file_id = (str(entry.attributes.get(name, "")).rpartition("_")[2] for name in ("store", "memory"))
     version = load_version(tx, store, entry.id) if store else None
@@ -255,7 +255,7 @@ def rewritten(tx: WriteTx, entry: Entry, *, seq: int) -> None:
         tx.save(paths(store), file.path, msgspec.json.encode(after), seq=seq)
 
 
-def redacted(version: FileVersion, actor: Actor, at: int) -> FileVersion:
+def without_text(version: FileVersion, actor: Actor, at: int) -> FileVersion:
     """A version without text, path, hash and size."""
     return msgspec.structs.replace(
         version,

@@ -146,7 +146,7 @@ def _passage(entry: Entry, number: int, span: tuple[int, int] | None, sizes: dic
     return Passage(*span, number + 1, max(sizes[entry.position], number + 1))
 
 
-def traced(dreams: DreamLines, hits: Sequence[Hit]) -> list[Hit]:
+def with_sources(dreams: DreamLines, hits: Sequence[Hit]) -> list[Hit]:
     """Hits on lines of dreams with the sources of their line."""
     return [
         replace(hit, sources=dreams.sources(hit.entry, hit.passage))

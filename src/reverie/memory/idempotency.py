@@ -80,7 +80,7 @@ class Idempotency:
         return self._parts.store.write(Scope(actor.tenant), body)
 
     @contextmanager
-    def working(self, actor: Actor, claim: Claim) -> Iterator[None]:
+    def keep_claim(self, actor: Actor, claim: Claim) -> Iterator[None]:
         """Keep the claim while the work is in progress."""
         with self._leases.beating(actor, claim.name, claim.holder, for_ms=LEASE_MS):
             yield

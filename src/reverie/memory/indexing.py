@@ -26,7 +26,7 @@ def model_of(embedder: Embedder) -> str:
     return f"{embedder.name}+{ANALYSIS}"
 
 
-def indexed(entries: Sequence[Entry], embedder: Embedder | None) -> list[Indexed]:
+def terms_and_vectors(entries: Sequence[Entry], embedder: Embedder | None) -> list[Indexed]:
     """The words and vectors of entries. Made outside transactions: an embedder may be slow."""
     words: list[list[str]] = []
     texts: list[list[str]] = []

@@ -16,7 +16,7 @@ from reverie.core.errors import Held
 from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.query import Filter, each
 from reverie.core.run import mark
-from reverie.memory.derivation import missing
+from reverie.memory.derivation import no_entry
 from reverie.store.contract import ReadTx, WriteTx
 
 _PAGE = 100
@@ -66,7 +66,7 @@ def store_entry(
 ) -> Entry:
     """The same; the entry as stored, with its position."""
     entry = item.entry
-    replaced = _replaced(tx, item.replaces) if item.replaces is not None else []
+    replaced = _with_tag(tx, item.replaces) if item.replaces is not None else []
     data: dict[str, object] = {
         "ref": entry.ref,
         "kind": entry.kind,
@@ -84,7 +84,7 @@ def store_entry(
     return stored
 
 
-def _replaced(tx: WriteTx, tag: str) -> list[Entry]:
+def _with_tag(tx: WriteTx, tag: str) -> list[Entry]:
     """The readable entries that have this tag: one, unless the tag was also given by hand."""
     return list(each(lambda cursor: tx.scan(Filter(tags=(tag,)), limit=_PAGE, cursor=cursor)))
 
@@ -114,13 +114,13 @@ def entry_hash(key: bytes, entry: Entry) -> str:
     document = [entry.id, entry.kind, entry.content, entry.tags, entry.subject, dict(entry.attributes)]
     # Without attributes it is texts only, and stored texts are sound: orjson's bytes are the canonical ones.
     data = canonical(document) if entry.attributes else orjson.dumps(document)
-    keyed = _keyed(key).copy()
+    keyed = _hash_with(key).copy()
     keyed.update(data)
     return keyed.hexdigest()
 
 
 @lru_cache(maxsize=256)
-def _keyed(key: bytes) -> hmac.HMAC:
+def _hash_with(key: bytes) -> hmac.HMAC:
     """A hash that has read the key and nothing else: beginning with a copy saves reading it for every entry."""
     return hmac.new(key, digestmod="sha256")
 
@@ -129,7 +129,7 @@ def supersede(tx: WriteTx, actor: Actor, entry_id: str, receipt: Receipt, expect
     """Retire a readable entry in favour of the one just stored."""
     old = tx.get(entry_id)
     if old is None or (old.state is EntryState.DRAFT and old.source.actor != actor.id):
-        raise missing(tx, entry_id)
+        raise no_entry(tx, entry_id)
     data = {"ref": old.ref, "by": receipt.id}
     mark = session_mark(tx, old)
     event = NewEvent("memory.superseded", "SUPERSEDE", actor.id, entry_id=old.id, session=mark, data=data)

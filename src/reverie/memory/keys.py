@@ -124,7 +124,7 @@ class Keys:
             raise Unauthenticated()
         return _actor(key, door, now)
 
-    def acting(self, key_id: str, *, door: str) -> Actor:
+    def actor_of(self, key_id: str, *, door: str) -> Actor:
         """The caller behind a key that was proved before, such as a session's. Raises Unauthenticated."""
         key, now = self._read(key_id)
         if key is None:

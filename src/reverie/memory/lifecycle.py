@@ -17,9 +17,9 @@ from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
 from reverie.core.ports import Embedder
 from reverie.core.query import Page, pages
-from reverie.memory.derivation import kin, missing
-from reverie.memory.files import destroyed
-from reverie.memory.indexing import indexed
+from reverie.memory.derivation import kin, no_entry
+from reverie.memory.files import note_destruction
+from reverie.memory.indexing import terms_and_vectors
 from reverie.memory.insertion import session_mark
 from reverie.memory.policy import RuleBook
 from reverie.memory.read import ANYTHING, may_see
@@ -144,7 +144,7 @@ class Lifecycle:
         """
         actor.require(Right.WRITE)
         total = 0
-        for kept in retained(self._rules.current(actor.tenant).policy):
+        for kept in retentions(self._rules.current(actor.tenant).policy):
             before = self._parts.clock.now() - kept.kept_ms
 
             def find(tx: ReadTx, _: str | None, kept: Retention = kept, before: int = before) -> Page[Entry]:
@@ -207,7 +207,7 @@ class Lifecycle:
             entry = _find(tx, actor, entry_id, cold=cold)
             if check:
                 check(actor, entry)
-            return _changed(tx, actor, _at_version(entry, expected), operation, type_, changes)
+            return _apply(tx, actor, _at_version(entry, expected), operation, type_, changes)
 
         return self._parts.store.write(Scope(actor.tenant, ref), body)
 
@@ -273,7 +273,7 @@ def purge(
     total = tx.purge(*[entry.id for entry in entries], seq=tx.append(*events), subject=subject)
     for entry in entries:
         if entry.kind == FILE_KIND:
-            destroyed(tx, actor, entry)
+            note_destruction(tx, actor, entry)
     return total
 
 
@@ -281,7 +281,7 @@ def _find(tx: WriteTx, actor: Actor, entry_id: str, *, cold: bool) -> Entry:
     check_namespace(entry_id)
     entry = tx.get(entry_id, where=msgspec.structs.replace(ANYTHING, expired=False) if cold else None)
     if entry is None or entry.state is EntryState.ERASED or not may_see(actor, entry):
-        raise missing(tx, entry_id)
+        raise no_entry(tx, entry_id)
     return entry
 
 
@@ -302,7 +302,7 @@ def _check_author(actor: Actor, entry: Entry) -> None:
         raise Forbidden("Only its author, or authority 10, may retract an entry.")
 
 
-def _changed(tx: WriteTx, actor: Actor, entry: Entry, operation: str, type_: str, changes: Mapping[str, Any]) -> Entry:
+def _apply(tx: WriteTx, actor: Actor, entry: Entry, operation: str, type_: str, changes: Mapping[str, Any]) -> Entry:
     """The entry after a change, with its event; as it was when it is so already."""
     if all(getattr(entry, name) == value for name, value in changes.items()):
         return entry
@@ -312,16 +312,16 @@ def _changed(tx: WriteTx, actor: Actor, entry: Entry, operation: str, type_: str
 
 
 def _pin(tx: WriteTx, actor: Actor, entry: Entry) -> None:
-    _changed(tx, actor, entry, "PIN", "memory.pinned", {"pinned": True})
+    _apply(tx, actor, entry, "PIN", "memory.pinned", {"pinned": True})
 
 
 def _archive(tx: WriteTx, actor: Actor, entry: Entry) -> None:
-    _changed(tx, actor, entry, "ARCHIVE", "memory.archived", {"archived": True})
+    _apply(tx, actor, entry, "ARCHIVE", "memory.archived", {"archived": True})
 
 
 def _retract(tx: WriteTx, actor: Actor, entry: Entry) -> None:
     _check_author(actor, entry)
-    _changed(tx, actor, entry, "RETRACT", "memory.retracted", {"state": EntryState.RETRACTED})
+    _apply(tx, actor, entry, "RETRACT", "memory.retracted", {"state": EntryState.RETRACTED})
 
 
 def _erase(tx: WriteTx, actor: Actor, entry: Entry) -> int:
@@ -338,7 +338,7 @@ def _restore(tx: WriteTx, actor: Actor, entry: Entry, *, embedder: Embedder | No
     seq = tx.append(NewEvent("memory.restored", "RESTORE", actor.id, entry_id=entry.id, data={"ref": entry.ref}))
     state = entry.state if entry.state in READABLE else EntryState.ACTIVE
     after = tx.change(entry.id, seq=seq, expected=entry.version, state=state, archived=False)
-    words, vector = indexed([entry], embedder)[0]
+    words, vector = terms_and_vectors([entry], embedder)[0]
     tx.index(entry.id, seq=seq, terms=words, vector=vector)
     return after
 
@@ -360,7 +360,7 @@ class Retention(msgspec.Struct, frozen=True):
     """Entries of kind `file`, or all others."""
 
 
-def retained(policy: TenantPolicy) -> list[Retention]:
+def retentions(policy: TenantPolicy) -> list[Retention]:
     """Return the retention of the text of entries that left readable memory, by their state."""
     found = [
         Retention(EntryState.DELETED, policy.undo_window_ms),

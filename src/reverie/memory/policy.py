@@ -80,7 +80,7 @@ class RuleBook:
         """By tenant: names that hold no secret, and the known secrets under which they were judged."""
 
     def current(self, tenant: str) -> Rules:
-        """The rules as last read; `guarded` makes sure they still hold when it matters."""
+        """The rules as last read; `guard` makes sure they still hold when it matters."""
         held = self._held.get(tenant)
         return held if held is not None else self._read(tenant)
 
@@ -100,7 +100,7 @@ class RuleBook:
             self._held[tenant] = rules
         return rules
 
-    def guarded(
+    def guard(
         self,
         tenant: str,
         prepare: Callable[[Rules], Callable[[WriteTx], T]],
@@ -120,13 +120,13 @@ class RuleBook:
             rules = self._read(tenant) if number else self.current(tenant)
             body = prepare(rules)
 
-            def checked(tx: WriteTx) -> T:
+            def check_first(tx: WriteTx) -> T:
                 if tx.head().rules_seq != rules.seq:
                     raise RulesMoved
                 return body(tx)
 
-            checked.weight, checked.waits = weight, waits  # type: ignore[attr-defined]
-            return self._parts.store.write(scope, checked)
+            check_first.weight, check_first.waits = weight, waits  # type: ignore[attr-defined]
+            return self._parts.store.write(scope, check_first)
 
         return retry(attempt, on=RulesMoved, busy=_too_fast)
 

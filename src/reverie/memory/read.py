@@ -14,7 +14,7 @@ from reverie.core.entry import READABLE, Entry, EntryState, Link, Scope, check_n
 from reverie.core.errors import Invalid, NotFound, StoreError
 from reverie.core.event import Event
 from reverie.core.query import Filter, Page
-from reverie.memory.derivation import missing
+from reverie.memory.derivation import no_entry
 from reverie.memory.indexing import model_of
 from reverie.memory.times import between
 from reverie.services import Services
@@ -49,7 +49,7 @@ class Reader:
             def body(tx: ReadTx) -> Entry:
                 found = tx.get(entry_id, as_of=_position(tx, as_of), where=where)
                 if found is None:
-                    raise missing(tx, entry_id)
+                    raise no_entry(tx, entry_id)
                 return found
 
             entry = self._store.read(Scope(actor.tenant, ref), body)

@@ -10,8 +10,8 @@ import msgspec
 from reverie.core.actor import Actor
 from reverie.core.entry import FILE_KIND, Entry, EntryState
 from reverie.core.event import NewEvent
-from reverie.memory.files import rewritten
-from reverie.memory.indexing import indexed
+from reverie.memory.files import note_rewrite
+from reverie.memory.indexing import terms_and_vectors
 from reverie.memory.insertion import entry_hash
 from reverie.memory.read import ANYTHING
 from reverie.redact import KnownSecrets, Redactor
@@ -24,18 +24,18 @@ def rewrite(tx: WriteTx, parts: Services, actor: Actor, entry_id: str, known: Kn
     current = tx.get(entry_id, where=ANYTHING)
     if current is None or current.state is EntryState.ERASED:
         return
-    after, kinds = cleaned(current, parts.redactor, known)
+    after, kinds = clean(current, parts.redactor, known)
     if not kinds:
         return
     data = {"ref": current.ref, "redacted": kinds, "hash": entry_hash(tx.log_key(), after)}
     seq = tx.append(NewEvent("memory.redacted", operation, actor.id, entry_id=current.id, data=data))
-    words, vector = indexed([after], parts.embedder)[0]
+    words, vector = terms_and_vectors([after], parts.embedder)[0]
     tx.rewrite(after, seq=seq, terms=words, vector=vector)
     if after.kind == FILE_KIND:
-        rewritten(tx, after, seq=seq)
+        note_rewrite(tx, after, seq=seq)
 
 
-def cleaned(entry: Entry, redactor: Redactor, known: KnownSecrets) -> tuple[Entry, dict[str, int]]:
+def clean(entry: Entry, redactor: Redactor, known: KnownSecrets) -> tuple[Entry, dict[str, int]]:
     """The entry as it would be stored today, and what today's rules found in it."""
     kinds = Counter[str]()
 

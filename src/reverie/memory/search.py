@@ -14,9 +14,9 @@ from reverie.core.entry import Entry, Scope, named, speaker, valid_ref
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.query import Brief, Filter, HybridMatch, QueryWord, Vector
 from reverie.core.subject import labelled
-from reverie.memory.deep import beside, cold_filter, held, merged, needed
+from reverie.memory.deep import beside, cold_filter, merge, wants_sources, with_lines
 from reverie.memory.derivation import DreamLines
-from reverie.memory.hits import Context, Hit, Mode, SearchResult, hits_of, traced, with_superseded
+from reverie.memory.hits import Context, Hit, Mode, SearchResult, hits_of, with_sources, with_superseded
 from reverie.memory.indexing import model_of
 from reverie.memory.searches import RecordedSearches
 from reverie.memory.times import between, times_in
@@ -124,15 +124,15 @@ class Search:
             chosen = between(tx, where, since, until, zone, pointer="/filter")
             dreams = DreamLines(tx)
             result = self._search(tx, tx, query, vector, degraded, chosen, limit, mode, explain, zone, spread=False)
-            if deep == "always" or (deep == "auto" and needed(result.hits)):
+            if deep == "always" or (deep == "auto" and wants_sources(result.hits)):
                 cold = self._cold_hits(tx, query, vector, chosen, limit, mode, zone, spread=False)
                 if cold:
-                    hits = merged(tx, dreams, result.hits, cold, chosen, limit, all_=deep == "always")
+                    hits = merge(tx, dreams, result.hits, cold, chosen, limit, all_=deep == "always")
                     result = replace(result, hits=hits)
-            result = replace(result, hits=traced(dreams, result.hits))
+            result = replace(result, hits=with_sources(dreams, result.hits))
             return with_superseded(tx, result) if include else result
 
-        result, seq = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
+        result, seq = self._parts.store.read(Scope(actor.tenant, ref), _at_position(body))
         if self._searches is not None and where == Filter() and since is None and until is None:
             self._searches.note(actor, ref, query, seq, result.hits)
         return result
@@ -197,15 +197,15 @@ class Search:
             now = self._search(tx, tx, purpose, vector, degraded, chosen, limit, "hybrid", False, zone, spread=True)
             then = self._cold_hits(tx, purpose, vector, chosen, limit, "hybrid", zone, spread=True)
             if as_of is None:
-                return replace(now, hits=held(tx, now.hits, then, chosen)) if then else now
+                return replace(now, hits=with_lines(tx, now.hits, then, chosen)) if then else now
             hits = [hit for hit in (*now.hits, *then) if _was_readable(hit.entry, as_of)]
             return replace(now, hits=sorted(hits, key=lambda hit: -hit.score)[:limit])
 
-        found, seq = self._parts.store.read(Scope(actor.tenant, ref), _searching(body))
+        found, seq = self._parts.store.read(Scope(actor.tenant, ref), _at_position(body))
         if self._searches is not None and where == Filter() and since is None and until is None and as_of is None:
             self._searches.note(actor, ref, purpose, seq, found.hits)
         strong = [hit for hit in found.hits if not hit.weak]
-        packed = [_packed(strong, budget, tokens.count) for budget in budgets]
+        packed = [_pack(strong, budget, tokens.count) for budget in budgets]
         made = [
             Context(
                 text=one.text,
@@ -318,7 +318,7 @@ class Search:
         trust = 1.0 if getattr(embedder, "multilingual", False) else known
         counts = float(getattr(embedder, "weight", 1.0))
         named_times, rest = times_in(tx, query, zone)
-        dated = _dated(words, rest) if named_times else 0.0
+        dated = _date_share(words, rest) if named_times else 0.0
         question = Question(query, words, named_times, trust, counts, dated, known=known)
         asked = [QueryWord(word.terms, word.weight) for word in words]
         worth = meaning_worth(question, self._weights)
@@ -330,13 +330,13 @@ class Search:
         if index is tx and (then := _made_then(tx, question, where, pool // 2) - briefs.keys()):
             found = tx.briefs(sorted(then), where)
             briefs |= found
-            candidates += _added(tx, found, vector)
+            candidates += _more(tx, found, vector)
         neighbours: Neighbours = {}
         best = worth_widening(question, candidates, _WIDEN, weights=self._weights)
         if best and index is tx:
             neighbours = tx.around(best, steps=2)
             wanted = sorted({p for pair in neighbours.values() for p in pair if p is not None} - briefs.keys())
-            candidates += _added(tx, tx.briefs(wanted, Filter()), vector)
+            candidates += _more(tx, tx.briefs(wanted, Filter()), vector)
         closeness: Closeness | None = None
         if self._words is not None and vector is not None and mode == "hybrid" and known:
             candidates = self._words.read(question, candidates, self._weights)
@@ -345,17 +345,17 @@ class Search:
         return _Candidates(question, candidates, neighbours, spans, frozenset(briefs), closeness)
 
 
-def _searching(body: Callable[[ReadTx], T]) -> Callable[[ReadTx], tuple[T, int]]:
+def _at_position(body: Callable[[ReadTx], T]) -> Callable[[ReadTx], tuple[T, int]]:
     """The result of `body` and its log position. Marked: what a search needs comes with its snapshot."""
 
-    def searching(tx: ReadTx) -> tuple[T, int]:
+    def look(tx: ReadTx) -> tuple[T, int]:
         return body(tx), tx.head().seq
 
-    searching.searches = True  # type: ignore[attr-defined]
-    return searching
+    look.searches = True  # type: ignore[attr-defined]
+    return look
 
 
-def _added(tx: ReadTx, briefs: Mapping[int, Brief], vector: Vector | None) -> list[Candidate]:
+def _more(tx: ReadTx, briefs: Mapping[int, Brief], vector: Vector | None) -> list[Candidate]:
     """Entries that were not found by words or meaning, by their first passage."""
     cosines = tx.cosines(vector, list(briefs)) if vector is not None else {}
     return _passages(
@@ -401,7 +401,7 @@ def _was_readable(entry: Entry, position: int) -> bool:
     return entry.born_seq <= position and (entry.gone_seq is None or entry.gone_seq > position)
 
 
-def _dated(words: Sequence[Word], rest: str) -> float:
+def _date_share(words: Sequence[Word], rest: str) -> float:
     """The share of a question's words that name its times; `rest` is the question without them."""
     kept = {word.text for word in words_of(rest)} if rest.strip() else set()
     whole = sum(word.weight for word in words)
@@ -418,7 +418,7 @@ def _made_then(tx: ReadTx, question: Question, where: Filter, limit: int) -> set
     return found
 
 
-def _packed(hits: Sequence[Hit], budget: int, count: Callable[[str], int]) -> Packed:
+def _pack(hits: Sequence[Hit], budget: int, count: Callable[[str], int]) -> Packed:
     """Hits as a prompt; where all of them fit, with the neighbouring lines of dreams."""
     packed = pack(_items(hits), budget=budget, count=count)
     whole = not packed.shortened and all(one.reason != "over budget" for one in packed.left_out)

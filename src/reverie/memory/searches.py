@@ -116,7 +116,7 @@ class RecordedSearches:
 
             return body
 
-        self._rules.guarded(tenant, prepare, scope)
+        self._rules.guard(tenant, prepare, scope)
 
     def forget(self, tx: WriteTx, names: Callable[[str], bool], gone: Collection[str] = ()) -> None:
         """Drop the questions to the bound memory, or to any, that name the subject or found one of these entries.
@@ -160,7 +160,7 @@ class RecordedSearches:
 
             return body
 
-        self._rules.guarded(tenant, prepare, Scope(tenant, ref))
+        self._rules.guard(tenant, prepare, Scope(tenant, ref))
 
     def replay(self, tenant: str, ref: str, dream: str) -> Replay | None:
         """The replay of a dream, as long as it is kept."""

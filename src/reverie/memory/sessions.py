@@ -82,7 +82,7 @@ class Sessions:
         parsed = _ID.fullmatch(session_id or "")
         if parsed is None:
             raise Unauthenticated()
-        actor = self._keys.acting(parsed[1], door=door)
+        actor = self._keys.actor_of(parsed[1], door=door)
         name, now = _name(parsed[1], parsed[2]), self._parts.clock.now()
         session = self._find(actor, name)
         if session is None or session.over(now):
@@ -100,7 +100,7 @@ class Sessions:
         with self._lock:
             self._own.pop(name, None)
         try:
-            actor = self._keys.acting(parsed[1], door="console")
+            actor = self._keys.actor_of(parsed[1], door="console")
         except Unauthenticated:
             return  # with its key the session has ended too
         if self._parts.read_only or self._find(actor, name) is None:

@@ -149,12 +149,12 @@ class Forget:
             def inside(rules: Rules) -> Callable[[WriteTx], Forgotten]:
                 return lambda tx: self._plan(actor, target, find(tx, target), rules, tx.log_key())(tx)
 
-            return self._rules.guarded(actor.tenant, inside, scope)
+            return self._rules.guard(actor.tenant, inside, scope)
         reach, key = self._parts.store.read(scope, lambda tx: (find(tx, target), tx.log_key()))
         if reach.empty:
             self._forget_searches(actor, target, key)
             return count(reach, (), preview=False)
-        return self._rules.guarded(actor.tenant, lambda rules: self._plan(actor, target, reach, rules, key), scope)
+        return self._rules.guard(actor.tenant, lambda rules: self._plan(actor, target, reach, rules, key), scope)
 
     def _plan(
         self, actor: Actor, target: Target, reach: Reach, rules: Rules, key: bytes

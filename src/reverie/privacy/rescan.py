@@ -18,7 +18,7 @@ from reverie.core.pause import pause
 from reverie.core.query import Page, pages
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
-from reverie.memory.rewrite import cleaned, rewrite
+from reverie.memory.rewrite import clean, rewrite
 from reverie.services import Services
 from reverie.store.contract import WriteTx
 
@@ -60,7 +60,7 @@ class Rescan:
             for entry in page.items:
                 pause()
                 total += 1
-                _, kinds = cleaned(entry, self._parts.redactor, rules.known)
+                _, kinds = clean(entry, self._parts.redactor, rules.known)
                 if kinds:
                     affected += 1
                     findings.update(kinds)
@@ -74,4 +74,4 @@ class Rescan:
         def prepare(rules: Rules) -> Callable[[WriteTx], None]:
             return lambda tx: rewrite(tx, self._parts, actor, entry.id, rules.known, operation="SCAN")
 
-        self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, entry.ref))
+        self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, entry.ref))

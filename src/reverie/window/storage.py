@@ -490,7 +490,7 @@ class WindowStore:
     # inside
 
     def _commit(self, prepare: Callable[[Rules], Callable[[WriteTx], T]]) -> T:
-        return retry(lambda _: self._rules.guarded(self._actor.tenant, prepare, self._scope), on=Conflict)
+        return retry(lambda _: self._rules.guard(self._actor.tenant, prepare, self._scope), on=Conflict)
 
     def _event(self, type_: str, operation: str, data: Mapping[str, Any]) -> NewEvent:
         return NewEvent(type_, operation, self._actor.id, data=data)

@@ -16,7 +16,7 @@ from reverie.core.entry import Draft, Source
 from reverie.core.errors import Invalid
 from reverie.core.query import Filter
 from reverie.host import Host
-from reverie.memory.deep import needed
+from reverie.memory.deep import wants_sources
 from reverie.providers.tokenizer import TokenCounter
 
 MakeHost = Callable[..., Host]
@@ -109,7 +109,7 @@ def test_only_an_original_that_is_surely_an_answer_needs_no_sources(
     kind: str, confidence: float, weak: bool, asked: bool
 ) -> None:
     hit: Any = SimpleNamespace(weak=weak, confidence=confidence, entry=SimpleNamespace(kind=kind))
-    assert needed([hit]) is asked
+    assert wants_sources([hit]) is asked
 
 
 def test_a_source_and_a_line_that_says_part_of_it_are_one_hit(host: Host, ada: Actor) -> None:

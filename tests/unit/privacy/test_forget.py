@@ -190,7 +190,7 @@ def test_a_forget_that_never_gets_through_plans_inside_its_transaction(
 ) -> None:
     """Something about the subject changes between every plan and its commit; nothing waits for ever."""
     dream(host, ada, ("ana",))
-    guarded, turns = host.rules.guarded, iter(range(100))
+    guarded, turns = host.rules.guard, iter(range(100))
 
     def meddling(tenant: str, prepare: Any, scope: Scope) -> Any:
         def prepared(rules: Any) -> Any:

@@ -96,8 +96,8 @@ def link_actor(host: Host, tenant: str) -> Actor:
     """The caller behind one-time links: a key of the tenant with all rights, made when a link is first used."""
     for key in host.keys.all(tenant):
         if key.name == LINK_KEY and key.rights == tuple(sorted(ALL_RIGHTS)) and host.keys.valid([key.id]):
-            return host.keys.acting(key.id, door=DOOR)
-    return host.keys.acting(host.keys.create(tenant, name=LINK_KEY, rights=ALL_RIGHTS).id, door=DOOR)
+            return host.keys.actor_of(key.id, door=DOOR)
+    return host.keys.actor_of(host.keys.create(tenant, name=LINK_KEY, rights=ALL_RIGHTS).id, door=DOOR)
 
 
 def _digest(secret: str) -> bytes:

@@ -126,7 +126,7 @@ class Field:
 
         def attempted(attempt: int) -> dict[str, Any]:
             try:
-                return self.services.rulebook.guarded(actor.tenant, partial(prepare, attempt), scope)
+                return self.services.rulebook.guard(actor.tenant, partial(prepare, attempt), scope)
             except _Repeated as repeated:
                 return repeated.answer
             except Conflict as fault:

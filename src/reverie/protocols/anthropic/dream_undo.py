@@ -82,7 +82,7 @@ class DreamUndo:
 
             return body
 
-        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, store.ref))
+        return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, store.ref))
 
     def undo_report(self, actor: Actor, dream_id: str) -> DreamRecord:
         """The same, by the id that the report of the dream has."""

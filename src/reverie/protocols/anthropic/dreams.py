@@ -145,7 +145,7 @@ class MemoryDreams:
 
             return body
 
-        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant))
+        return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant))
 
     def _dry(self, actor: Actor, record: DreamRecord, given: Sequence[Transcript]) -> DreamRecord:
         store = self._input(actor, record)
@@ -205,7 +205,7 @@ class MemoryDreams:
             records.save(tx, actor.id, record)
             return record
 
-        canceled = self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant))
+        canceled = self._rules.guard(actor.tenant, lambda _: body, Scope(actor.tenant))
         if canceled.run is not None:
             with suppress(NotFound):  # its run has not begun
                 self._runs.cancel(dataclasses.replace(actor, rights=actor.rights | {Right.WRITE}), canceled.run)
@@ -225,7 +225,7 @@ class MemoryDreams:
             records.save(tx, actor.id, record)
             return record
 
-        return self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant))
+        return self._rules.guard(actor.tenant, lambda _: body, Scope(actor.tenant))
 
     # dreaming
 
@@ -369,7 +369,7 @@ class MemoryDreams:
 
             return body
 
-        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, target.ref))
+        return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, target.ref))
 
     def _running(self, tx: ReadTx, dream_id: str) -> DreamRecord:
         record = records.load(tx, dream_id)

@@ -305,7 +305,7 @@ class Memories:
 
     def _guard(self, actor: Actor, record: StoreRecord, prepare: Callable[[Rules], Callable[[WriteTx], T]]) -> T:
         return retry(
-            lambda _: self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, record.ref)),
+            lambda _: self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, record.ref)),
             busy=lambda: StoreBusy("The memory changes faster than it can be written. Try again."),
         )
 

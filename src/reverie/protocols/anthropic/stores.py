@@ -98,7 +98,7 @@ class Stores:
 
             return body
 
-        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant))
+        return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant))
 
     def add(
         self,
@@ -220,7 +220,7 @@ class Stores:
 
             return body
 
-        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant))
+        return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant))
 
     def archive(self, actor: Actor, store_id: str) -> StoreRecord:
         """Make a store read-only, for good. Again: nothing happens."""
@@ -236,7 +236,7 @@ class Stores:
             save(tx, after, seq=tx.append(_event("memory_store.archived", actor, before.id)))
             return after
 
-        return self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant))
+        return self._rules.guard(actor.tenant, lambda _: body, Scope(actor.tenant))
 
     def delete(self, actor: Actor, store_id: str) -> str:
         """Delete a store with everything in it, at once. Its texts rest for the undo window, then are destroyed."""
@@ -253,7 +253,7 @@ class Stores:
 
             return body
 
-        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, record.ref))
+        return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, record.ref))
 
     def _clean(
         self, actor: Actor, name: str, description: str, metadata: Mapping[str, str], rules: Rules

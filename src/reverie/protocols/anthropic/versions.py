@@ -114,14 +114,14 @@ class Versions:
             if row.redacted_at is None:  # it had no text of its own
                 data = {"ref": record.ref, "store": record.id, "memory": row.file, "version": row.id}
                 seq = tx.append(NewEvent("memory.version_redacted", "REDACT", actor.id, data=data))
-                row = files.redacted(row, actor, tx.now)
+                row = files.without_text(row, actor, tx.now)
                 files.save_version(tx, record.id, row, seq=seq)
             return _view(tx, record, row)
 
         def prepare(_: object) -> Callable[[WriteTx], Version]:
             return body
 
-        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, record.ref))
+        return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, record.ref))
 
 
 def _load(tx: ReadTx, record: StoreRecord, name: str) -> FileVersion:

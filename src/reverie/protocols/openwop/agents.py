@@ -105,7 +105,7 @@ class Agents:
 
             return body
 
-        done: list[Agent] = self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant))
+        done: list[Agent] = self._rules.guard(actor.tenant, prepare, Scope(actor.tenant))
         return done
 
     def remove(self, actor: Actor, agent_id: str) -> None:

@@ -238,7 +238,7 @@ class ActiveRun:
             return body
 
         try:
-            self._rules.guarded(self.actor.tenant, prepare, Scope(self.actor.tenant, ref))
+            self._rules.guard(self.actor.tenant, prepare, Scope(self.actor.tenant, ref))
         except Conflict as fault:
             if fault.reason != "id_taken":
                 raise

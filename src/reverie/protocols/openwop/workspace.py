@@ -118,7 +118,7 @@ class Workspace:
 
             return body
 
-        return _retry(lambda: self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant)))
+        return _retry(lambda: self._rules.guard(actor.tenant, prepare, Scope(actor.tenant)))
 
     def delete(self, actor: Actor, path: str, *, if_match: str | None = None, owner: Owner = None) -> int:
         """Delete a file; the version of its tombstone. Raises NotFound."""
@@ -138,7 +138,7 @@ class Workspace:
                 raise Moved
             return after.version
 
-        return _retry(lambda: self._rules.guarded(actor.tenant, lambda _: body, Scope(actor.tenant)))
+        return _retry(lambda: self._rules.guard(actor.tenant, lambda _: body, Scope(actor.tenant)))
 
 
 def space_of(owner: Owner) -> str:

@@ -15,7 +15,7 @@ from reverie.core.entry import MAX_ID_LENGTH, MAX_TAG_LENGTH, Draft, Entry, Entr
 from reverie.core.errors import Conflict, Invalid
 from reverie.core.event import NewEvent
 from reverie.core.policy import TenantPolicy
-from reverie.memory.indexing import indexed
+from reverie.memory.indexing import terms_and_vectors
 from reverie.memory.insertion import PreparedEntry, entry_hash, insert
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
@@ -57,7 +57,7 @@ class Seeder:
 
             return body
 
-        return self._rules.guarded(actor.tenant, prepare, Scope(actor.tenant, ref))
+        return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, ref))
 
     def _prepare(
         self, actor: Actor, ref: str, draft: Draft, known: KnownSecrets, policy: TenantPolicy
@@ -83,7 +83,7 @@ class Seeder:
             raise Invalid(
                 f"An entry has at most {policy.max_entry_bytes} bytes and {policy.max_tags} tags.", pointer="/entries"
             )
-        words, vector = indexed([entry], self._parts.embedder)[0]
+        words, vector = terms_and_vectors([entry], self._parts.embedder)[0]
         return PreparedEntry(
             entry=entry, findings={}, terms=words, vector=vector, minted=draft.id is None, size=entry.byte_size
         )
