@@ -14,7 +14,8 @@ figure of a corpus, in per cent: `first` (the right entry first), `in 3`, `updat
 question that nothing answers has no hit, or only weak ones), `near` (the same, for questions about someone or something
 in the notes that they do not answer), `recall` (evidence among ten hits), `current` (the current
 fact first), `telling` (words of the right option among ten hits), `packed` (the same in `context` of 2,000 tokens), and
-the tokens of ten hits. `users` has the messages of users only, `chats` also the assistant's answers, and `... hidden` is
+the tokens of ten hits. Below `all`: the confidence that first hits say, unless they are weak, and how many of those are
+right. `users` has the messages of users only, `chats` also the assistant's answers, and `... hidden` is
 a corpus of ours among three of these chats. `few` has small memories, dealt out of the corpora of short notes: the share
 of questions answered (the right note is a hit that is not weak), and of those without an answer that get none, by the
 number of notes in a memory. `together` pools the questions of all corpora of short notes that were asked.
@@ -41,6 +42,7 @@ from reverie.index.segment import build
 from reverie.memory.hits import Hit
 from reverie.memory.search import Search
 from reverie.search.analysis import query_terms, terms
+from reverie.search.confidence import WEAK
 from reverie.search.passages import Passage, passages
 from reverie.search.rank import WEIGHTS, Weights
 from reverie.search.text import searchable
@@ -57,8 +59,8 @@ SIGNALS: dict[str, dict[str, float | bool]] = {
     "meaning": {"meaning": 0.0},
     "alike": {"alike": 0.0},
 }
-Found = list[tuple[str, str, str, bool]]
-"""(id, text shown, whole content, whether it is weak)."""
+Found = list[tuple[str, str, str, float]]
+"""(id, text shown, whole content, confidence)."""
 Ask = Callable[[str], Found]
 
 
@@ -98,10 +100,10 @@ def bm25(memory: corpora.Memory, *, whole: bool) -> Ask:
     index = [Part(build(rows))]
 
     def search(question: str) -> Found:
-        hits: dict[str, tuple[str, str, str, bool]] = {}
+        hits: dict[str, tuple[str, str, str, float]] = {}
         for found in words.best(index, ask(query_terms(question), KEY), 10 * LIMIT):
             note, part = parts[found.position]
-            hits.setdefault(note.id, (note.id, note.text[part.start : part.end], note.text, False))
+            hits.setdefault(note.id, (note.id, note.text[part.start : part.end], note.text, 1.0))
         return list(hits.values())[:LIMIT]
 
     return search
@@ -113,7 +115,7 @@ def product(memory: reverie.Memory, ref: str, mode: str, weights: Weights) -> As
 
     def ask_it(question: str) -> Found:
         hits: Sequence[Hit] = search.search(actor, ref, question, limit=LIMIT, mode=mode).hits  # type: ignore[arg-type]
-        return [(hit.entry.id, hit.text, hit.entry.content, hit.weak) for hit in hits]
+        return [(hit.entry.id, hit.text, hit.entry.content, hit.confidence) for hit in hits]
 
     return ask_it
 
@@ -123,7 +125,7 @@ def judge(asked: corpora.Ask, hits: Found) -> Iterator[tuple[str, float]]:
     yield "tokens", sum(len(text) for _, text, _, _ in hits) / 4.4 / 100
     ids = [one[0] for one in hits]
     if asked.kind in ("none", "near"):
-        yield asked.kind, not any(not weak for *_, weak in hits)
+        yield asked.kind, all(confidence < WEAK for *_, confidence in hits)
     elif asked.telling:
         yield "telling", corpora.told(asked, " ".join(text for _, text, _, _ in hits))
     elif asked.answers:
@@ -134,6 +136,11 @@ def judge(asked: corpora.Ask, hits: Found) -> Iterator[tuple[str, float]]:
     else:
         yield "update" if asked.kind == "update" else "first", asked.gold[0] in ids[:1]
         yield "in 3", asked.gold[0] in ids[:3]
+
+
+def right(asked: corpora.Ask, hit: tuple[str, str, str, float]) -> bool:
+    """Whether a hit answers."""
+    return hit[0] in asked.gold or any(answer.lower() in hit[2].lower() for answer in asked.answers)
 
 
 def main() -> None:
@@ -171,8 +178,12 @@ def main() -> None:
                 for asked in one.asks:
                     if options.every or asked.held_out == options.held_out or not any(a.held_out for a in one.asks):
                         for system in systems:
-                            for figure, value in judge(asked, ways[system](asked.text)):
+                            hits = ways[system](asked.text)
+                            for figure, value in judge(asked, hits):
                                 values[system].setdefault(figure, []).append(float(value))
+                            if system == "all" and hits and hits[0][3] >= WEAK:
+                                values["all"].setdefault("says", []).append(hits[0][3])
+                                values["all"].setdefault("right", []).append(float(right(asked, hits[0])))
                         if asked.telling and "all" in systems:
                             text = memory.ref(ref).context(asked.text, budget=2000).text
                             values["all"].setdefault("packed", []).append(corpora.told(asked, text))
@@ -198,22 +209,23 @@ def few(memory: reverie.Memory, held_out: bool) -> None:
                 ask_it = product(memory, ref, "hybrid", WEIGHTS)
                 for asked in one.asks:
                     if asked.held_out == held_out:
-                        strong = [hit[0] for hit in ask_it(asked.text) if not hit[3]]
-                        right = asked.gold[0] in strong if asked.gold else not strong
-                        values["answered" if asked.gold else "none"].setdefault(size, []).append(right)
+                        strong = [hit[0] for hit in ask_it(asked.text) if hit[3] >= WEAK]
+                        well = asked.gold[0] in strong if asked.gold else not strong
+                        values["answered" if asked.gold else "none"].setdefault(size, []).append(well)
     for figure, found in values.items():
         print(f"  {figure:18}" + "".join(f"{100 * sum(own) / len(own):10.1f}" for own in found.values()), flush=True)
 
 
 def report(name: str, values: dict[str, dict[str, list[float]]]) -> None:
-    packed = values.get("all", {}).pop("packed", [])
+    below = {figure: values.get("all", {}).pop(figure, []) for figure in ("packed", "says", "right")}
     figures = [figure for figure in next(iter(values.values())) if figure != "tokens"]
     print(f"{name:16}" + "".join(f"{figure:>10}" for figure in [*figures, "tokens"]))
     for system, found in values.items():
         cells = [100 * sum(found[figure]) / len(found[figure]) for figure in [*figures, "tokens"]]
         print(f"  {system:18}" + "".join(f"{cell:10.1f}" for cell in cells[:-1]) + f"{cells[-1]:10.0f}", flush=True)
-    if packed:
-        print(f"  packed            {100 * sum(packed) / len(packed):10.1f}", flush=True)
+    for figure, own in below.items():
+        if own:
+            print(f"  {figure:18}{100 * sum(own) / len(own):10.1f}", flush=True)
 
 
 if __name__ == "__main__":

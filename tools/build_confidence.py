@@ -3,21 +3,25 @@
     python tools/build_confidence.py            # write it, and print how it carries over
     python tools/build_confidence.py --judge    # also over the corpora that nothing is fitted on
 
-Every question of our own corpora (bench/data; held-out questions are not asked) is put to its own memory and to one
-that holds something else, where nothing answers it: so half of the questions have no answer, as in the life of an
-agent. The same for small memories, of one to twenty notes of the corpora (`corpora.samples`). The share of right
+Every question of the corpora that were written when the signals had been chosen (`corpora.LATER`) is put to its own
+memory and to one that holds something else, where nothing answers it: so half of the questions have no answer, as in
+the life of an agent. The same for small memories, of one to twenty notes of the corpora (`corpora.samples`). Each
+corpus counts as much as any other, and of each its own memory, the other one and the small ones. The corpora that
+search was made with are left out: it is right more often there than on notes that it does not know. The share of right
 answers among first hits must not fall as their evidence grows, so neighbouring groups that break this are joined
 (isotonic regression by pooling adjacent violators). One line a step: evidence, share.
 
-Printed for each corpus, under a table made from all the others: how many right first hits are not weak, and how many
-questions without an answer, about other things and near misses, have only weak hits.
+Printed for each corpus, under a table made from all the others: what the first hits that are not weak say and how many
+of them are right, how many right first hits are not weak, and how many questions without an answer, about other things
+and near misses, have only weak hits.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,11 +36,12 @@ from reverie.search.confidence import WEAK, between
 from reverie.search.rank import rank
 
 TARGET = Path(__file__).parent.parent / "src" / "reverie" / "search" / "confidence.txt"
-LEAST = 16
+LEAST = 48
 """First hits of a step, at least."""
 MOST = 0.995
 """The largest share: no hit is certain, however few of the best were wrong."""
 _CANDIDATES = 60
+COLUMNS = ("says", "right", "not weak", "nothing", "near miss", "elsewhere")
 
 
 class Point(NamedTuple):
@@ -48,7 +53,11 @@ class Point(NamedTuple):
     evidence: float
     right: bool
     most: float
-    held_out: bool
+
+    @property
+    def place(self) -> str:
+        """Whether its own memory was asked, a small one, or one about other things."""
+        return self.kind if self.kind in ("few", "elsewhere") else "own"
 
 
 def main() -> None:
@@ -68,29 +77,31 @@ def main() -> None:
                     memory.ref(f"{name}{size}/{number}").put_many([corpora.stored(note) for note in one.notes])
                     few = ask(memory, f"{name}{size}/{number}", one, kind="few")
                     points += [point._replace(corpus=name) for point in few]
-    fitted = [one for one in points if one.corpus not in corpora.JUDGES and not one.held_out]
-    steps = pooled((one.evidence, one.right) for one in fitted)
+    fitted = [one for one in points if one.corpus in corpora.LATER]
+    steps = pooled(fitted)
     lines = [f"{first:.3f} {share:.3f}" for first, share in zip(*steps, strict=True)]
     TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{len(fitted)} questions\n" + "\n".join(lines))
-    print(f"\n{'left out':12}{'not weak':>10}{'nothing':>10}{'near miss':>10}{'elsewhere':>10}")
+    print(f"\n{'left out':12}" + "".join(f"{name:>10}" for name in COLUMNS))
     for name in dict.fromkeys(one.corpus for one in points):
-        others = pooled((one.evidence, one.right) for one in fitted if one.corpus != name)
+        others = pooled([one for one in fitted if one.corpus != name])
         own = [one for one in points if one.corpus == name and one.kind != "few"]
-        right = [between(others, one.evidence) >= WEAK for one in own if one.right]
-        cells = [share(right)]
+        strong = [one for one in own if one.kind != "elsewhere" and between(others, one.evidence) >= WEAK]
+        cells = [share([between(others, one.evidence) for one in strong]), share([one.right for one in strong])]
+        cells.append(share([between(others, one.evidence) >= WEAK for one in own if one.right]))
         for kind in ("none", "near", "elsewhere"):
             cells.append(share([between(others, one.most) < WEAK for one in own if one.kind == kind]))
         print(f"{name:12}" + "".join(f"{cell:>10}" for cell in cells))
 
 
-def pooled(points: Iterable[tuple[float, bool]]) -> tuple[Sequence[float], Sequence[float]]:
+def pooled(points: Sequence[Point]) -> tuple[Sequence[float], Sequence[float]]:
     """Evidence and share of right first hits, step by step."""
-    ordered = sorted(points)
+    sizes = Counter((one.corpus, one.place) for one in points)
+    ordered = sorted((one.evidence, one.right, 1 / sizes[one.corpus, one.place]) for one in points)
     steps: list[list[float]] = []  # [first evidence, right, asked]
     for at in range(0, len(ordered), LEAST):
         group = ordered[at : at + LEAST]
-        steps.append([group[0][0], sum(right for _, right in group), len(group)])
+        steps.append([group[0][0], sum(weight for _, right, weight in group if right), sum(one[2] for one in group)])
         while len(steps) > 1 and steps[-2][1] / steps[-2][2] >= steps[-1][1] / steps[-1][2]:
             last = steps.pop()
             steps[-1][1] += last[1]
@@ -98,7 +109,7 @@ def pooled(points: Iterable[tuple[float, bool]]) -> tuple[Sequence[float], Seque
     return [first for first, _, _ in steps], [min(right / asked, MOST) for _, right, asked in steps]
 
 
-def share(said: Sequence[bool]) -> str:
+def share(said: Sequence[float]) -> str:
     return f"{100 * sum(said) / len(said):.1f}" if said else ""
 
 
@@ -120,14 +131,14 @@ def ask(memory: reverie.Memory, ref: str, corpus: corpora.Memory, kind: str | No
         held = found(memory, ref, question.text)
         hits = rank(held.question, held.candidates, neighbours=held.neighbours, limit=10, closeness=held.closeness)
         if not hits:
-            points.append(Point(corpus.name, kind or question.kind, 0.0, False, 0.0, question.held_out))
+            points.append(Point(corpus.name, kind or question.kind, 0.0, False, 0.0))
             continue
         first = next(c for c in held.candidates if c.key == hits[0].key)
         right = kind != "elsewhere" and (
             first.id in question.gold or any(a.lower() in first.content.lower() for a in question.answers)
         )
         most = max(one.evidence for one in hits)
-        points.append(Point(corpus.name, kind or question.kind, hits[0].evidence, right, most, question.held_out))
+        points.append(Point(corpus.name, kind or question.kind, hits[0].evidence, right, most))
     return points
 
 

@@ -23,9 +23,9 @@ from reverie.store.contract import ReadTx
 if TYPE_CHECKING:
     from reverie.memory.hits import Hit
 
-SURE = 0.8
+SURE = 0.7
 """The confidence from which the first hot hit is an answer, and cold storage is not asked."""
-_AHEAD = 0.1
+_AHEAD = 0.07
 """By so much a source must be surer than a hot hit to come before it."""
 _SAME = 75
 """Per cent of a source's words that a line has when it says the same."""

@@ -1,6 +1,6 @@
 """Confidence: the measured share of right answers for a given amount of evidence.
 
-`confidence.txt` is made by tools/build_confidence.py from our own corpora: for each step of evidence the share of first
+`confidence.txt` is made by tools/build_confidence.py from our later corpora: for each step of evidence the share of first
 hits that were right.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
 
-WEAK = 0.35
+WEAK = 0.36
 """A hit below this confidence is weak: noise, twice as likely as an answer. A lower floor lets through more than one in
 ten of the questions that nothing answers."""
 

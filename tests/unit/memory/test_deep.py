@@ -103,7 +103,7 @@ def test_a_source_that_is_surer_comes_before_a_hot_hit(host: Host, ada: Actor) -
 
 @pytest.mark.parametrize(
     ("kind", "confidence", "weak", "asked"),
-    [("note", 0.9, False, False), ("note", 0.7, False, True), ("note", 0.9, True, True), ("dream", 0.9, False, True)],
+    [("note", 0.9, False, False), ("note", 0.6, False, True), ("note", 0.9, True, True), ("dream", 0.9, False, True)],
 )
 def test_only_an_original_that_is_surely_an_answer_needs_no_sources(
     kind: str, confidence: float, weak: bool, asked: bool
