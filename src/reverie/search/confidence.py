@@ -1,7 +1,7 @@
 """Confidence: the measured share of right answers for a given amount of evidence.
 
-`confidence.txt` is made by tools/build_confidence.py from our later corpora: for each step of evidence the share of first
-hits that were right.
+`confidence.txt` is made by tools/build_confidence.py from our later corpora: for each step of evidence the share of
+first hits that were right.
 """
 
 from __future__ import annotations
