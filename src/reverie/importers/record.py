@@ -68,8 +68,8 @@ Item = Record | Skipped
 def damaged(path: Path, expected: str, line: int | None = None) -> Invalid:
     """The error of a file that is not as it should be."""
     where = f"{path.name}, line {line}" if line is not None else path.name
-    expected = expected.removeprefix(f"{path.name}: ")
-    return Invalid(f"{where}: {expected} Nothing was stored.", code="import_damaged")
+    said = expected if expected.startswith((f"{path.name}: ", f"{path.name}, ")) else f"{where}: {expected}"
+    return Invalid(f"{said} Nothing was stored.", code="import_damaged")
 
 
 def member(owner: Mapping[str, Any], name: str, kind: type[T], path: Path, place: str) -> T:

@@ -256,6 +256,7 @@ def test_a_damaged_file_is_named_with_the_line(
         found(name, path)
     assert message in raised.value.message
     assert raised.value.message.endswith("Nothing was stored.")
+    assert raised.value.message.count(file) == 1
 
 
 def test_bytes_that_are_not_text(tmp_path: Path) -> None:
