@@ -44,7 +44,7 @@ class Selector(Struct, frozen=True):
     """Whether earlier dreams are taken too: by their originals while those rest in cold storage, else by their text."""
 
 
-class GivenText(Struct, frozen=True):
+class SourceText(Struct, frozen=True):
     """A text to distil that is not a stored entry."""
 
     content: str
@@ -57,7 +57,7 @@ class DreamPlan(Struct, frozen=True):
     ref: str
     selector: Selector | None = Selector()
     """None: no stored entry is taken, only the texts in `given`."""
-    given: tuple[GivenText, ...] = ()
+    given: tuple[SourceText, ...] = ()
     """Texts that are no stored entries, distilled together with those that are."""
     budget: int | None = None
     """Tokens for input and output together; None: the tenant's most."""

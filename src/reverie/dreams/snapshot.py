@@ -9,7 +9,7 @@ from functools import cache
 import msgspec
 
 from reverie.core.actor import Actor
-from reverie.core.dream import DreamPlan, GivenText
+from reverie.core.dream import DreamPlan, SourceText
 from reverie.core.entry import READABLE, Entry, EntryState, Scope, Source
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.pause import paced
@@ -292,7 +292,7 @@ def effective_budget(asked: int | None, policy: TenantPolicy) -> int:
     return min(asked, policy.dream_budget)
 
 
-def stand_in(ref: str, text: GivenText, at: int = 0) -> Entry:
+def stand_in(ref: str, text: SourceText, at: int = 0) -> Entry:
     """A given text as the engine sees sources: without a time, unless it has one."""
     return Entry(
         ref=ref,

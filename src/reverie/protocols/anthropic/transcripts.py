@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from reverie.core.actor import Actor
-from reverie.core.dream import GivenText
+from reverie.core.dream import SourceText
 from reverie.core.entry import Entry, Scope, valid_ref
 from reverie.core.errors import Invalid, NotFound
 from reverie.core.query import Filter, each
@@ -99,7 +99,7 @@ class Sessions:
 def stand_ins(ref: str, given: Sequence[Transcript], at: int) -> list[Entry]:
     """Transcripts as the engine sees entries: each line of a conversation is one."""
     return [
-        stand_in(ref, GivenText(line, f"{one.id}#{number}"), at)
+        stand_in(ref, SourceText(line, f"{one.id}#{number}"), at)
         for one in given
         for number, line in enumerate(one.text.split("\n"))
         if line.strip()

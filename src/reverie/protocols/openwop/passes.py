@@ -16,7 +16,7 @@ import orjson
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
-from reverie.core.dream import DreamPlan, DreamReport, GivenText, Selector
+from reverie.core.dream import DreamPlan, DreamReport, Selector, SourceText
 from reverie.core.entry import Scope
 from reverie.core.errors import Busy, Invalid
 from reverie.core.run import COMPACT, CONSOLIDATE, DISTILL
@@ -110,7 +110,7 @@ class PassRunner:
         *,
         run_id: str | None = None,
         budget: int | None = None,
-        sources: Sequence[GivenText] | None = None,
+        sources: Sequence[SourceText] | None = None,
         index: bool = True,
         secrets: Secrets | None = None,
         summarizer_output: str | None = None,

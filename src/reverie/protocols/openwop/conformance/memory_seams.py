@@ -12,7 +12,7 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from reverie.core.clock import from_iso
-from reverie.core.dream import GivenText
+from reverie.core.dream import SourceText
 from reverie.core.entry import Draft, Entry
 from reverie.core.errors import Invalid
 from reverie.core.event import Event
@@ -39,9 +39,9 @@ others = api()
 memory = api()
 
 CORPUS = (
-    GivenText("The team decided to ship the parser on Friday after the review.", "corpus-1"),
-    GivenText("Nightly builds take eleven minutes; the slowest step is the link check.", "corpus-2"),
-    GivenText("The customer asked for weekly summaries by e-mail, not by phone.", "corpus-3"),
+    SourceText("The team decided to ship the parser on Friday after the review.", "corpus-1"),
+    SourceText("Nightly builds take eleven minutes; the slowest step is the link check.", "corpus-2"),
+    SourceText("The customer asked for weekly summaries by e-mail, not by phone.", "corpus-3"),
 )
 """Texts to distil when a suite names an empty memory."""
 DUPLICATES = (
@@ -220,7 +220,7 @@ def distill(call: Call, body: DistillIn) -> Response:
     if given is None and not call.host.reader.page(call.actor, body.memory_ref, limit=1).items:
         given = list(CORPUS)
     if body.include_secret_canary:
-        texts: Sequence[GivenText | Entry] = given or _standing(call, body.memory_ref)
+        texts: Sequence[SourceText | Entry] = given or _standing(call, body.memory_ref)
         found = sorted({token for text in texts for token in _CANARY.findall(text.content)})
         secrets += [(f"canary-{number}", token) for number, token in enumerate(found, 1)]
     run, done = call.host.use(Runs).around(
@@ -332,14 +332,14 @@ def _variables(done: PassResult | None) -> Mapping[str, Any]:
     return {"outputId": done.report.output_id, "byteSize": done.report.byte_size}
 
 
-def _source_texts(sources: Sequence[str | GivenIn]) -> list[GivenText]:
+def _source_texts(sources: Sequence[str | GivenIn]) -> list[SourceText]:
     """Sources with an id each. One without gets the number of its place among the sorted texts, whatever its order."""
     texts = [GivenIn(content=item) if isinstance(item, str) else item for item in sources]
     if not texts:
         raise Invalid("Name at least one source, or leave sources out.", pointer="/sources")
     unnamed = sorted(item.content for item in texts if item.id is None)
-    named = [GivenText(item.content, item.id) for item in texts if item.id is not None]
-    return named + [GivenText(content, f"source-{number}") for number, content in enumerate(unnamed, 1)]
+    named = [SourceText(item.content, item.id) for item in texts if item.id is not None]
+    return named + [SourceText(content, f"source-{number}") for number, content in enumerate(unnamed, 1)]
 
 
 def _secrets(given: Sequence[SecretIn]) -> list[tuple[str, str]]:
