@@ -25,6 +25,7 @@ from reverie.http.origin import is_loopback
 from reverie.http.paths import OwnPort
 from reverie.jobs.worker import Runner
 from reverie.ops import logs, traces
+from reverie.ops.heaps import bound_heaps
 from reverie.ops.logs import Action, log
 from reverie.settings import Settings
 
@@ -48,6 +49,7 @@ def run(settings: Settings) -> None:
     """
     from reverie.app import build_app, build_host, build_worker
 
+    bound_heaps()
     sys.setswitchinterval(SWITCH_SECONDS)
     listener = bind(settings.host, settings.port)
     listeners = [listener]
@@ -109,6 +111,7 @@ def work(settings: Settings) -> None:
     """Run jobs until SIGTERM or SIGINT; then finish those at hand. Prints `working` when it has begun."""
     from reverie.app import build_host, build_worker
 
+    bound_heaps()
     over = threading.Event()
     before = {number: signal.signal(number, lambda *_: over.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     host = build_host(settings)
