@@ -1,4 +1,5 @@
-"""Secrets in another notation: percent signs, escapes, entities, base64, hex, look-alike letters, wrapped lines.
+"""Secrets in another notation: percent signs, escapes, entities, quoted-printable, base64, hex, look-alike letters,
+wrapped lines, sums of strings.
 
 Decode once and look. A decoded copy is only looked at; what is found in it is cut from the original, whole. Text is
 decoded line by line, runs of base64 and of hex by themselves, and only when they hold text. Linear: every byte is
@@ -8,6 +9,7 @@ decoded once per level, and levels are few.
 from __future__ import annotations
 
 import binascii
+import codecs
 import html
 import re
 from bisect import bisect_right
@@ -41,8 +43,11 @@ def _alike_runs() -> bytes:
     return b"|".join(letter + b"(?:" + b"|".join(letters) + b")*" for letter in letters)
 
 
+# Signs that join strings in one language or another.
+_PLUS: Final = rb"(?:\+|\.{1,2}|&|\|\|)"
 ENCODED: Final = (
     rb"%(?:[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})|\\(?:x[0-9A-Fa-f]{2}|u\{?[0-9A-Fa-f]{2}|[0-3][0-7]{2})|&(?:#[0-9xX]|[a-z]{2,8};)"
+    rb"|\\(?:0{4})?[2-7][0-9A-Fa-f]|=[2-7](?:[A-F]|[0-9]=[2-7][0-9A-F])|[\"'`][ \t]*" + _PLUS + rb"[ \t]*\\{0,3}[\"'`]"
     rb"|[A-Za-z0-9_](?:\xd0|\xd1|\xd2|\xd4|\xce|\xcf)|(?:\xd0|\xd1|\xd4|\xce|\xcf)[\x80-\xbf][A-Za-z0-9_]"
 )
 """Prefilter for text in another notation."""
@@ -52,10 +57,14 @@ RUN: Final = (
 )
 """Prefilter for runs of base64 or hex."""
 
-# Every alternative begins with a byte of its own, so that the search skips from one such byte to the next.
+# Alternatives begin with a few bytes of their own, so that the search skips from one such byte to the next. A lone sign
+# of quoted-printable has a letter in it: `=42` is nearly always a number.
 _ONE: Final = re.compile(
     rb"%(?:(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)|u(?P<wide>[0-9A-Fa-f]{4}))"
+    rb"|\\(?P<css>0{4}[2-7][0-9A-Fa-f]|[2-7][0-9A-Fa-f](?: |(?![0-9A-Fa-f])))"
     rb"|\\{1,4}(?:x(?P<x>[0-9A-Fa-f]{2})|u\{?(?P<u>[0-9A-Fa-f]{2,6})\}?|(?P<octal>[0-3][0-7]{2}))"
+    rb"|=(?P<quoted>[2-7][0-9A-F](?:=[2-7][0-9A-F])+|[2-7][A-F])"
+    rb"|(?P<sum>\\{0,3}[\"'`][ \t]*" + _PLUS + rb"[ \t]*\\{0,3}[\"'`])"
     rb"|&(?P<entity>" + _ENTITY + rb")|" + _alike_runs()
 )
 _WORD_BYTES: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
@@ -65,16 +74,18 @@ _HEX: Final = (
     rb"|0x[0-9A-Fa-f]{2}(?:,[ ]?0x[0-9A-Fa-f]{2}){7,})"
 )
 _BETWEEN_PAIRS: Final = re.compile(rb"[ :,]+(?:0x)?|0x")
-# A line end and an indent, or the soft line break of quoted-printable.
-_GAP: Final = rb"(?:[ \t\r\\]*\n[ \t]+(?:[>|#*] ?)?|=\r?\n)"
-_INDENT: Final = re.compile(rb"\n[ \t]+(?:[>|#*] ?)?|=\r?\n")
+# A line end and an indent, also between two strings that are joined, or the soft line break of quoted-printable.
+_BREAK: Final = rb"[ \t\r\\]*\n[ \t]+"
+_INDENTED: Final = (
+    rb"(?:" + _BREAK + rb"(?:[>|#*] ?)?"
+    rb"|\\{0,3}[\"'`][ \t]*" + _PLUS + rb"?" + _BREAK + rb"(?:" + _PLUS + rb"[ \t]*)?\\{0,3}[\"'`])"
+)
+_GAP: Final = rb"(?:" + _INDENTED + rb"|=\r?\n)"
 _PARTED: Final = Lazy(
     rb"(?:[0-9][A-Za-z0-9_+/=.~-]{0,11}" + _GAP + rb"[A-Za-z0-9_+/=.~-]{4}"
     rb"|[A-Za-z0-9_+/=.~-]{4}" + _GAP + rb"[A-Za-z0-9_+/=.~-]{0,11}[0-9])"
 )
-_EARLIER: Final = re.compile(
-    rb"[A-Za-z0-9_+/=.~-]{4}[ \t\r\\]*(\n)[ \t]+(?:[>|#*] ?)?[A-Za-z0-9_+/=.~-]{4,}[ \t\r\\]*\Z"
-)
+_EARLIER: Final = re.compile(rb"[A-Za-z0-9_+/=.~-]{4}(" + _INDENTED + rb")[A-Za-z0-9_+/=.~-]{4,}\Z")
 _MOST_LINES: Final = 16
 _NEXT: Final = re.compile(_GAP)
 _WORD: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.~-"
@@ -117,7 +128,7 @@ def decode(lines: bytes) -> Decoded:
             continue  # A word of another alphabet.
         kind = match.lastgroup
         read = _short if end - start <= _SHORT else _decode_escape
-        made = read(kind, match.group(kind or 0), match.group())
+        made = b"" if kind == "sum" else read(kind, match.group(kind or 0), match.group())
         if made is None:
             continue
         parts += (lines[done:start], made)
@@ -131,8 +142,8 @@ def decode(lines: bytes) -> Decoded:
 
 def _decode_escape(kind: str | None, text: bytes, whole: bytes) -> bytes | None:
     """Decode one escape (`whole`), or the look-alike letters in `text`; None when it decodes to nothing usable."""
-    if kind == "percent":
-        made = binascii.unhexlify(text.replace(b"%", b""))
+    if kind in ("percent", "quoted"):
+        made = binascii.unhexlify(text.replace(b"%", b"").replace(b"=", b""))
     elif kind is None:
         made = "".join(_ALIKE[c] for c in text.decode()).encode()
     elif kind == "entity":
@@ -172,7 +183,10 @@ def runs(lines: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _text(raw: bytes) -> bytes | None:
-    """`raw` when it is text."""
+    """`raw` when it is text; of two bytes a letter in ASCII, the letters."""
+    if b"\x00" in raw:
+        raw = raw[2:] if raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else raw
+        raw = raw[::2] if not raw[1::2].strip(b"\x00") else raw[1::2] if not raw[::2].strip(b"\x00") else raw
     if len(raw) < 8 or _BINARY.search(raw):
         return None
     try:
@@ -192,10 +206,9 @@ def continued(data: bytes) -> Iterator[tuple[int, Decoded]]:
     done = 0
     gap = _gap(data, 0)
     while gap is not None:
-        begin = max(done, gap.start() - _LONGEST)
-        before = data[begin : gap.start()].rstrip(b" \t\r\\")
+        end = gap.start()
+        before = data[max(done, end - _LONGEST) : end]
         first = before[len(before.rstrip(_WORD)) :]
-        end = begin + len(before)
         start, length, done = end - len(first), len(first), gap.end()
         parts, pieces = [first], list[tuple[int, int, int, int]]()
         while gap is not None and len(parts[-1]) >= 4 and len(pieces) < _MOST_LINES:
@@ -216,10 +229,10 @@ def continued(data: bytes) -> Iterator[tuple[int, Decoded]]:
 def _gap(data: bytes, position: int) -> re.Match[bytes] | None:
     """The next indented line end that may part a token: one with a digit near it in the words on either side."""
     found = _PARTED.search(data, position)
-    gap = None if found is None else _INDENT.search(data, found.start(), found.end())
+    gap = None if found is None else _NEXT.search(data, found.start(), found.end())
     for _ in range(_MOST_LINES):  # The word may have begun lines before, without a digit.
         earlier = None if gap is None else _EARLIER.search(data, max(position, gap.start() - _LONGEST), gap.start())
         if earlier is None:
             break
-        gap = _INDENT.match(data, earlier.start(1))
+        gap = _NEXT.match(data, earlier.start(1))
     return gap

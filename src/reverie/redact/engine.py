@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from reverie.redact.filter import PatternFilter
     from reverie.redact.rules.rule import Rule
 
-ALGORITHM: Final = "11"
+ALGORITHM: Final = "12"
 """Part of the version; raise it when the same rules would give another answer."""
 
 KNOWN: Final = "known-secret"
@@ -183,9 +183,10 @@ class Redactor:
                 spans = to_line_ends(data, spans)
             findings.update(span.kind for span in spans)
             data, changed = replaced(data, spans, known)
+            fresh = around(data, changed, known.longest)
             # The share of a dense text that is judged depends on where it begins.
-            regions = blocks(data) if dry else around(data, changed, known.longest)
-            spans, more = self._scan(data, regions, known, passes)
+            regions = blocks(data) if dry else fresh
+            spans, more = self._scan(data, regions, known, passes, fresh if dry else None)
             dry = dry or more
         forget_candidates()
         return Redaction(data.decode("utf-8", "surrogatepass"), MappingProxyType(dict(findings)))
@@ -284,10 +285,16 @@ class Redactor:
         return text
 
     def _scan(
-        self, data: bytes, regions: Sequence[Range], known: KnownSecrets, earlier: int = 0
+        self,
+        data: bytes,
+        regions: Sequence[Range],
+        known: KnownSecrets,
+        earlier: int = 0,
+        fresh: Sequence[Range] | None = None,
     ) -> tuple[list[Span], bool]:
         """The spans of `data` to replace, disjoint and in order, found within line-aligned `regions`; and whether there
-        was more to judge than the text is worth. `earlier`: passes before this one."""
+        was more to judge than the text is worth. `earlier`: passes before this one; `fresh`: what they did not see.
+        """
         spans = list(_registered(data, regions, known)) if known else []
         located: set[int] = set()
         meter = Meter(earlier=earlier)
@@ -299,8 +306,7 @@ class Redactor:
             if chunk.count(_DENSE_MARKER) >= _WAS_DENSE:
                 meter.dry = meter.ran_dry = True
             skipped = located | self._generic if meter.dry else located
-            hits = self._filter.match(chunk, skipped=skipped)
-            if hits:
+            if hits := self._touched(self._filter.match(chunk, skipped=skipped), fresh, start):
                 first, last = core(data, (start, end))
                 found = self._spans(data, chunk, start, hits, known, meter, _DEPTH)
                 spans.extend(span for span in found if span.end > first and span.start < last)
@@ -311,6 +317,28 @@ class Redactor:
             if decode.continues(part):
                 spans.extend(self._continued(part, start, known, meter, earlier + 1))
         return (self._settle(data, spans, known) if spans else spans), meter.ran_dry
+
+    def _touched(
+        self, hits: dict[int, list[Range]], fresh: Sequence[Range] | None, start: int
+    ) -> dict[int, list[Range]]:
+        """The hits in a block at `start` that touch what is new. Rules that go by words for secrets stay: how many
+        places they judged depends on the budget."""
+        if fresh is None:
+            return hits
+        ends = [end - start for _, end in fresh]
+        starts = [begin - start for begin, _ in fresh]
+
+        def new(first: int, last: int) -> bool:
+            at = bisect_right(ends, first)
+            return at < len(starts) and starts[at] < last
+
+        kept = {}
+        for index, ranges in hits.items():
+            if index in self._generic or index == self._leak:
+                kept[index] = ranges
+            elif touched := [span for span in ranges if new(*span)]:
+                kept[index] = touched
+        return kept
 
     def _spans(
         self,
@@ -481,7 +509,8 @@ class Redactor:
         joined = b"\n".join(copy.plain for _, copy in copies) + b"\n"
         starts = list(accumulate((len(copy.plain) + 1 for _, copy in copies), initial=0))
         hits = self._filter.match(joined).items()
-        tokens = {i: ranges for i, ranges in hits if i == self._run or (i < self._leak and self._rules[i].is_token)}
+        notations = (self._run, self._encoded)
+        tokens = {i: ranges for i, ranges in hits if i in notations or (i < self._leak and self._rules[i].is_token)}
         own = Meter(len(part), earlier)
         found = list(self._spans(joined, joined, 0, tokens, known, own, 1))
         meter.ran_dry = meter.ran_dry or own.ran_dry

@@ -22,6 +22,7 @@ LONG_WORD: Final = markers.compiled(rb"[A-Za-z0-9+/=_.~%-]*")
 # A marker with nothing else in the word it is.
 _ALONE: Final = re.compile(rb"\[REDACTED:[A-Za-z0-9_.-]{1,64}\](?=[\s\"'`,;<>)}]|\Z)")
 _LINE_END: Final = ord("\n")
+_QUOTES: Final = b"\"'`"
 
 
 def matches(
@@ -47,8 +48,7 @@ def matches(
                 end = before_escape(chunk, start, end)
             span = rule.judge(chunk, begin, start, end)
             if span is None or span[0] == span[1]:  # It may itself begin with a key.
-                plain = start > begin and is_plain_word(chunk[start:end])
-                meter.work(REFUSAL if span else WORD if plain else rule.price, generic=rule.generic)
+                meter.work(REFUSAL if span else _price(rule, chunk, begin, start, end), generic=rule.generic)
                 position = max(start if end - start <= LONG_VALUE + 56 else end, begin + 1)
                 continue
             start, end = span
@@ -57,6 +57,12 @@ def matches(
             meter.work(rule.price + FIND, generic=rule.generic)
             yield start, end
             position = max(end, begin + 1)
+
+
+def _price(rule: Rule, chunk: bytes, begin: int, start: int, end: int) -> int:
+    """Steps for a value that was dismissed: a plain word without quotes is at once."""
+    plain = start > begin and chunk[start - 1] not in _QUOTES and is_plain_word(chunk[start:end])
+    return WORD if plain else rule.price
 
 
 def _next(

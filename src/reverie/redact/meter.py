@@ -24,7 +24,7 @@ PLACE: Final = 4
 VERDICT: Final = 12
 """Steps for asking a rule whether what its pattern found is a secret, unless the rule has a price of its own."""
 WORD: Final = 2
-"""Steps for the same about a plain word."""
+"""Steps for the same about a plain word without quotes."""
 REFUSAL: Final = 40
 """Steps for a value about which every question was asked, and that is no secret: a rule then gives an empty span."""
 FIND: Final = 16

@@ -40,6 +40,23 @@ NOTATIONS: dict[str, Callable[[str], str]] = {
     "wide percent signs": lambda v: "".join(f"%u{byte:04x}" for byte in v.encode()),
     "a list of bytes": lambda v: ", ".join(f"0x{byte:02x}" for byte in v.encode()),
     "a soft line break": lambda v: f"{v[:11]}=\n{v[11:]}",
+    "CSS escapes": lambda v: "".join(f"\\{byte:x} " for byte in v.encode()),
+    "one CSS escape": lambda v: v[:3] + f"\\{ord(v[3]):x} " + v[4:],
+    "long CSS escapes": lambda v: "".join(f"\\{byte:06x}" for byte in v.encode()),
+    "quoted-printable": lambda v: "".join(f"={byte:02X}" for byte in v.encode()),
+    "signs in quoted-printable": lambda v: "".join(
+        f"={ord(c):02X}" if f"{ord(c):02X}"[1] in "ABCDEF" else c for c in v
+    ),
+    "quoted-printable on two lines": lambda v: f"{v[:2]}={ord(v[2]):02X}={ord(v[3]):02X}{v[4:9]}=\n{v[9:]}",
+    "a sum of strings": lambda v: f'{v[:7]}" + "{v[7:]}',
+    "a sum of three": lambda v: f"{v[:7]}' . '{v[7:12]}' . '{v[12:]}",
+    "a sum on two lines": lambda v: f'{v[:11]}" +\n    "{v[11:]}',
+    "a sum that begins with its sign": lambda v: f"{v[:11]}'\n        + '{v[11:]}",
+    "strings below each other": lambda v: f'{v[:11]}"\n    "{v[11:]}',
+    "a sum in JSON": lambda v: f'{v[:7]}\\" + \\"{v[7:]}',
+    "UTF-16 in hex": lambda v: v.encode("utf-16-le").hex(),
+    "UTF-16 in base64": lambda v: base64.b64encode(v.encode("utf-16")).decode(),
+    "UTF-16, high bytes first, in hex": lambda v: v.encode("utf-16-be").hex(),
     "base64 in percent signs": lambda v: quote(base64.b64encode(f"token={v}==".encode()).decode(), safe=""),
 }
 
@@ -95,6 +112,12 @@ def test_a_registered_value_is_found_in_any_case(value: str) -> None:
         "    first line\n    second line2\n        third line",
         "def f(value1):\n    return value1\n\n\nclass Thing2:\n    name3 = 'x'",
         "naïve café: 50% off, 100%",
+        "a { content: '\\201C'; width: 50\\25 ; }  .\\31 0 { margin: 1px }",
+        "Das Hotel kostet 120=E2=82=AC, Fr=C3=BChst=C3=BCck inbegriffen=\n und Parkplatz.",
+        'message = "the harbour was " + "quiet at " + str(9) + "\\n" + "and so on"',
+        '    "first line of a text "\n    "second line 2 of it"\n',
+        "C:\\5f\\data\\20 files\\2f",
+        "text " + "the valve is closed".encode("utf-16-le").hex(),
     ],
 )
 def test_ordinary_encoded_text_is_left_alone(text: str) -> None:

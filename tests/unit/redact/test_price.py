@@ -177,6 +177,25 @@ def test_a_text_of_every_day_stays_within_its_steps(name: str) -> None:
     assert REDACTOR.text(ordinary()[name]).findings == {}
 
 
+LABELS = (
+    "Passwort", "Mot de passe", "Jeton expiré", "API-Schlüssel", "Zugangsschlüssel", "Código de acceso", "Senha", "Пароль",
+    "パスワード", "密码", "Neues Passwort eingeben", "Clé secrète", "Kennwort vergessen?", "Κωδικός πρόσβασης", "Şifre",
+)  # fmt: skip
+
+
+def test_a_long_text_of_translations_keeps_its_lines() -> None:
+    """Pairs that are refused use up the steps: what was not judged again after a find went with the lines around it."""
+    r = Random(4)
+    keys = ("password", "password_label", "new_password", "token", "api_key", "secret", "passphrase", "forgot_password")
+    lines = [f'  "{r.choice(keys)}": "{r.choice(LABELS)}",' for _ in range(2_800)]
+    found = [fill('  "token": "⟨w32⟩",', seed) for seed in range(60)]
+    text = "\n".join(line for n, pair in enumerate(lines) for line in [pair, *found[n // 40 : n // 40 + (n % 40 == 0)]])
+    redacted = REDACTOR.text(text).text
+    assert len(text.encode()) > 95_000
+    assert not [line for line in found if line in redacted]
+    assert [line for line in redacted.split("\n") if "[REDACTED:" not in line] == lines
+
+
 def test_every_row_of_a_long_table_is_read() -> None:
     rows = [fill("Ada Lake,ada@example.org,⟨w12⟩,member", seed) for seed in range(6_000)]
     redacted = REDACTOR.text("user,mail,password,role\n" + "\n".join(rows)).text

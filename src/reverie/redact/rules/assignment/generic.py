@@ -149,7 +149,7 @@ def _is_assigned(pair: _Pair) -> bool:
     between = pair.between
     if any(sign in between for sign in ("=", "<-", "(", ",", ">")) or _is_variable(pair):
         return True
-    if pair.strength == "password" and _JSON.fullmatch(between) and len(pair.value) >= 12:
+    if pair.strength == "password" and len(pair.value) >= 12 and pair.value.isascii() and _JSON.fullmatch(between):
         return True  # A pair in JSON: a literal, and too long to be a word about passwords.
     line = pair.data[max(0, pair.match_start - 48) : pair.start].rsplit(b"\n", 1)[-1]
     if "-" not in pair.key or line.count(b":") != 1:

@@ -209,6 +209,7 @@ def _tables(data: bytes) -> Iterator[Span]:
         headers = [data[s:e].decode("utf-8", "replace") for s, e in _cells(data, start, end, delimiter)]
         if len(headers) < 2 or not _are_names(headers, data[start:end], delimiter):
             continue
+        yield from [(start, start)] * len(headers)
         wanted = {i: promise for i, header in enumerate(headers) if (promise := _promise(header))}
         for cells in _rows(data, end + 1, delimiter, len(headers)) if wanted else ():
             done = cells[-1][1]
