@@ -32,7 +32,7 @@ SCALES = np.concatenate(
     ]
 )
 PENALTY, STEPS = 0.001, 300
-PRECISION, OTHERS, CERTAIN = 0.85, 0.75, 0.96
+PRECISION, OTHERS, CERTAIN = 0.85, 0.8, 0.96
 """Of must-keep (in English, in other languages) and of chatter, on statements the model never saw: the limits are the
 lowest that reach them."""
 

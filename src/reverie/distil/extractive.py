@@ -81,7 +81,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/15 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/16 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> PreparedSources:
         """Order, collapse, split, shorten and score: everything that needs no budget."""
@@ -176,7 +176,8 @@ class ExtractiveDistiller:
                 chosen, text, tokens = middle, longer, size
             else:
                 beyond = middle
-        kept = [items[i] for i in sorted(ranked[:chosen])]
+        taken, text, tokens = _filled(prepared, sizes, count, (ranked[:chosen], text, tokens), output_tokens)
+        kept = [items[i] for i in sorted(taken)]
         if whole and len(kept) == len(items):
             said = [_unshortened(item) for item in items]
             for apart in (True, False):
@@ -228,6 +229,10 @@ class ExtractiveDistiller:
         return least, max(_drawn(prepared, telling, count)[1] - least, 0), most
 
 
+_CRUMB, _FILLS = 6, 8
+"""Tokens of room that may hold one more statement, and texts made to fill them."""
+
+
 def _floor(prepared: PreparedSources, sizes: Sequence[int], count: Count) -> tuple[list[int], str, int]:
     """The least with which a distillate is made: its statements, text and tokens.
 
@@ -236,6 +241,23 @@ def _floor(prepared: PreparedSources, sizes: Sequence[int], count: Count) -> tup
     """
     both = [_wanted(prepared, sizes, declared) for declared in (True, False)]
     return min(((chosen, *_drawn(prepared, chosen, count)) for chosen in both), key=lambda one: one[2])
+
+
+def _filled(
+    prepared: PreparedSources, sizes: Sequence[int], count: Count, made: tuple[list[int], str, int], most: int
+) -> tuple[list[int], str, int]:
+    """A text with the shorter statements that what is left of the room holds: its statements, text and tokens."""
+    taken, _, tokens = made
+    if most - tokens < _CRUMB or len(taken) == len(prepared.candidates):
+        return made
+    enough = sum(sizes[i] for i in taken) + most - tokens
+    needs = _needs(prepared.candidates)
+    filled = cover.order(prepared.concepts, prepared.weights, sizes, needs=needs, first=taken, enough=enough)
+    for end in range(len(filled), max(len(taken), len(filled) - _FILLS), -1):
+        longer, size = _drawn(prepared, filled[:end], count)
+        if size <= most:
+            return filled[:end], longer, size
+    return made
 
 
 def _wanted(prepared: PreparedSources, sizes: Sequence[int], declared: bool) -> list[int]:

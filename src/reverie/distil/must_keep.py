@@ -133,6 +133,20 @@ def advises(source: Source) -> bool:
     )
 
 
+_SETTLED = frozenset({"identity", "commitment", "decision", "configuration", "artifact"})
+_ERRANDS = frozenset({"instruction", "task"})
+_NAMED = re.compile(r"[@`/_]|\w\.\w|[^\s.:!?*_\"'“(-][\s\"'“(*_]+[A-Z]")
+"""A thing or a person that a statement names."""
+
+
+def _settles(sentence: str, value: Value) -> bool:
+    """Whether a statement of general advice says what was settled, or what to do with something that it names. Figures
+    of a price list or a recipe are facts like others."""
+    if value.kind in _ERRANDS:
+        return _NAMED.search(sentence) is not None
+    return value.kind in _SETTLED and _PARTICULAR.search(sentence) is not None
+
+
 def matters(sentence: str, value: Value, *, advice: bool = False) -> bool:
     """Whether a statement must be kept: by the model, as a prohibition or a change of a value, or by a pattern that the
     model does not deny.
@@ -143,7 +157,7 @@ def matters(sentence: str, value: Value, *, advice: bool = False) -> bool:
     weighty = value.weight >= _NEUTRAL and is_weighty(sentence)
     if not (value.must_keep or weighty or _FORBIDS.search(sentence) or _CHANGES.match(sentence)):
         return False
-    if advice and value.kind != "safety" and not (is_weighty(sentence) or _PARTICULAR.search(sentence)):
+    if advice and value.kind != "safety" and not (is_weighty(sentence) or _settles(sentence, value)):
         return value is UNKNOWN or language_of(sentence) != ENGLISH
     return not sentence.endswith("?") or value is UNKNOWN or not asks_only(sentence)
 

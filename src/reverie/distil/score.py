@@ -14,8 +14,8 @@ from reverie.distil.lexicon import EVALUATIVE, FIRST_PERSON, POINTING, SECOND_PE
 from reverie.distil.sentences import Form
 from reverie.distil.tokens import Token
 
-_IDLE, ROUTINE = 90, 25
-"""Per cent by which the words of chatter and of routine reports count."""
+_IDLE, ROUTINE, _ADVICE = 90, 25, 50
+"""Per cent by which the words of chatter, of routine reports and of an assistant's general advice count."""
 NAME, NUMBER, PLAIN, MOOD = 30, 25, 10, 3  # tenths of a word
 
 
@@ -57,6 +57,7 @@ def factor(
     asked: bool,
     routine: bool,
     idle: bool,
+    advice: bool = False,
 ) -> int:
     """Per cent by which a statement's words count. `words` are those of the whole sentence.
 
@@ -82,6 +83,8 @@ def factor(
         per_cent = per_cent * ROUTINE // 100
     if idle:
         per_cent = per_cent * _IDLE // 100
+    if advice:
+        per_cent = per_cent * _ADVICE // 100
     if leans(tokens):
         per_cent = per_cent * 90 // 100
     if form is Form.ASIDE:

@@ -12,6 +12,7 @@ from reverie.core.subject import labelled
 from reverie.distil import score
 from reverie.distil.dates import day_of, spell
 from reverie.distil.lexicon import FUNCTION, MONTH_NAMES, NEGATIONS, NUMBERS
+from reverie.distil.must_keep import advises
 from reverie.distil.questions import facts
 from reverie.distil.sentences import Form
 from reverie.distil.shorten import shorten
@@ -106,6 +107,7 @@ def candidates(
     day, oldest = day_of(source.created_at), day_of(since)
     out: list[Candidate] = []
     asked: Sequence[Token] = ()  # a question that is left out, if it came just before
+    advice = advises(source)
     for number, ((original, form, text, tokens), value, reason) in enumerate(said):
         required = reason.declared is not None
         words = {t.lower for t in tokens if t.word}
@@ -162,6 +164,7 @@ def candidates(
                     asked=bool(kept) and kept[-1].text == "?",
                     routine=routine,
                     idle=idle,
+                    advice=advice and not weighty,
                 ),
                 concepts=score.concepts(kept),
                 variant=variant,

@@ -37,6 +37,7 @@ _NO_STATE = word_set(
 )
 _SKIPPED = word_set("now currently still already actually today recently just also the a an its")
 _WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
+_DAYS = frozenset(token.stem for day in _WEEKDAYS for token in tokenize(f"{day} {day}s"))
 _TIME = re.compile(r"\d{1,2}[:.]\d\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _CHANGE = word_set(
@@ -389,7 +390,8 @@ def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
     of_all = _share({stem for stem in older.stems if _known(stem, newer.stems)}, older.stems, weight)
     units = older.kinds & newer.kinds
     clash = any(not {v for v in older.values & newer.values if v[0] == kind} for kind in units)
-    named = bool(older.names & newer.names)
+    names = older.names - _DAYS  # a day that both name connects nothing
+    named = bool(names & newer.names)
     spoken = named or (older.first and newer.first)
     fresh = bool(newer.names - older.names)
     words = bool(newer.stems - older.stems) and share >= 80 and (newer.ends or len(older.about) > 1)
@@ -403,19 +405,20 @@ def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
     if older.shape and newer.changes and given and share >= (45 if units - {"amount"} else 60):
         return 100 + share
     same = older.family and older.family == newer.family and newer.changes and spoken
-    if older.shape and same and (fresh or (newer.first and (newer.homes or older.family == "work"))):
+    moves = fresh and older.shape == "name"
+    if older.shape and same and (moves or (newer.first and (newer.homes or older.family == "work"))):
         return 90
-    if older.names and older.names <= newer.names and newer.changes and clash and units - {"amount"}:
+    if names and names <= newer.names and newer.changes and clash and units - {"amount"}:
         return 88
     part = older.value & newer.stems
-    if older.names and older.names <= newer.names and part and part < older.value and newer.changes:
+    if names and names <= newer.names and part and part < older.value and newer.changes:
         return 85
     ended = bool(older.value) and older.value <= newer.stems and newer.ends and (fresh or newer.changes)
     if ended and (older.attribute or of_all >= _SHARE):
         return 80
     if newer.gives_up and not newer.denies and spoken and newer.stems and newer.stems <= older.stems:
         return 75
-    if newer.denies and fresh and older.names and older.names <= newer.names and of_all >= 60:
+    if newer.denies and fresh and names and names <= newer.names and of_all >= 60:
         return 72
     if older.shape and newer.stops and share >= 70 and newer.stems - older.stems:
         return 70

@@ -110,10 +110,12 @@ _WORDS = tuple(
         ",our daughter,my brother,my sister,my mother,my father,my mum,my mom,my dad,my parents"
         ",my kids,my children,our kids,my dog,my cat,my boss,my manager,my birthday,my address,born,married,grew up"
         ",live in,lives in,work as,works as,is called",
+        "todo,to do,still open,still to,still need,still needs,left to,remains to,remaining,yet to,not yet,pending"
+        ",outstanding,have to,needs to,follow up",
     )
 )
 """Words, pairs of words and heads of longer words (~) that go with a class."""
-_CUES = ("day", "self", "you", "rule", "now", "", "due", "health", "chose", "like", "kin")
+_CUES = ("day", "self", "you", "rule", "now", "past", "due", "health", "chose", "like", "kin", "task")
 """The groups of `cues.txt`, in the order of the groups above."""
 QUANTUM = 1 << 20
 """The score of one natural logarithm."""
@@ -290,11 +292,13 @@ def _by_code() -> dict[int, list[int]]:
 
 _GROUPS = _by_code()
 _CODES = frozenset(_GROUPS)
+_ENDING = 3
+"""Letters at the end of a word that say its tense, its person or its case in languages that inflect."""
 _CARET = zlib.crc32(b"^")
 _PAST = re.compile(r"ed\b")
 
 
-def _codes(words: Sequence[str], memo: Memo) -> set[int]:
+def _codes(words: Sequence[str], memo: Memo, *, endings: bool = False) -> set[int]:
     """CRCs of words, heads, pairs of words, pairs around a word, and what a statement begins and ends with."""
     said = []
     for word in words:
@@ -305,6 +309,8 @@ def _codes(words: Sequence[str], memo: Memo) -> set[int]:
     crc = zlib.crc32
     found = {one.code for one in said}
     found.update([one.head for one in said if one.head])
+    if endings:
+        found.update([crc(f"{word[-_ENDING:]}~".encode()) for word in words if len(word) > _ENDING + 1])
     found.update([crc(b.after, a.code) for a, b in pairwise(said)])
     found.update([crc(b.apart, a.code) for a, b in zip(said, said[2:], strict=False)])
     if said:
@@ -320,7 +326,7 @@ def _codes(words: Sequence[str], memo: Memo) -> set[int]:
 def surface(text: str, words: Sequence[str], language: str = ENGLISH, memo: Memo | None = None) -> dict[int, int]:
     """The features that apply, by number: hashed words, pairs of words and pairs around a word, then what the surface
     shows. `memo` holds words between calls."""
-    codes = _codes(words, {} if memo is None else memo)
+    codes = _codes(words, {} if memo is None else memo, endings=language != ENGLISH)
     if _SURFACE[_CAPITAL - BUCKETS][1].search(text) and (name := _NAME.search(text)):
         codes.add(zlib.crc32(b"name " + name[1].lower().encode()))
     share = 4 * UNIT // isqrt(16 * len(codes)) if codes else 0

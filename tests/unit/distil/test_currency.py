@@ -42,6 +42,14 @@ def test_an_update_in_other_words_overtakes() -> None:
             "The customer asked for a build without Bluetooth; size drops from 412 to 358 KB.",
         ),
         ("The API listens on port 8080.", "The worker listens on port 9090."),
+        (
+            "The weekly sync has been moved to Wednesdays at ten.",
+            "Swimming has moved to Sunday mornings, the pool closes on Wednesdays.",
+        ),
+        (
+            "Dan got the job at the water company, starts on 1 October, four days a week.",
+            "Dan's new office is in Warrington; he drives there.",
+        ),
     ],
 )
 def test_another_thing_is_no_update(older: str, newer: str) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from bench.distil import DATA, load
 
 from reverie.distil.extractive import ExtractiveDistiller, OutputTooSmallError
 from reverie.distil.source import Source
@@ -174,3 +175,25 @@ def test_routine_reports_leave_before_facts() -> None:
     text = text_of(make(*routine, *facts), tokens=46)
     assert all(fact.rstrip(".") in text for fact in facts)
     assert "88121" not in text
+
+
+def test_what_is_left_of_the_room_holds_a_shorter_statement() -> None:
+    corpus = load(DATA / "agent_run.jsonl")
+    budget = corpus.tokens * 30 // 100
+    made = DISTILLER.distil(corpus.sources, output_tokens=budget, count=count, whole=False)
+    assert budget * 97 // 100 < made.tokens <= budget
+
+
+def test_general_advice_leaves_before_what_happened() -> None:
+    advice = (
+        "Here are some thoughts for your garden. Raised beds of larch boards last twelve summers and spare the back."
+        " Cover the compost with cardboard before the frost. Sow phacelia between the rows in August. Water the"
+        " hydrangea at dawn rather than at noon. Sharpen the hoe with a flat file twice a season. You will see that a"
+        " little work every week is better than a long Saturday, and that the soil rewards patience."
+    )
+    given = [
+        Source("a", advice, START, "assistant"),
+        Source("b", "We saw the heron near the old mill on the way home.", START + DAY, "user"),
+    ]
+    text = DISTILLER.distil(given, output_tokens=45, count=count).text
+    assert "heron" in text

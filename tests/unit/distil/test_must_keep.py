@@ -54,6 +54,13 @@ def test_general_advice_in_a_long_answer_of_an_assistant_need_not_be_kept() -> N
     }
 
 
+def test_figures_of_general_advice_are_facts_like_others() -> None:
+    figure = "The compartment costs 289 euros in addition to the seats."
+    advice = Source("b", f"{_ANSWER} {figure}", 2, "assistant")
+    assert figure not in {item.text for item in find([advice])}
+    assert figure in {item.text for item in find([Source("a", figure, 1)])}
+
+
 def test_instructions_that_an_assistant_noted_for_no_one_are_kept() -> None:
     note = _ANSWER.replace("You will see that a", "A")
     kept = {item.text for item in find([Source("b", note, 2, "assistant")])}
