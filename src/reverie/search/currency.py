@@ -63,6 +63,8 @@ _ENGLISH = re.compile(
     r"|turn(?:s|ed) out|is off|are off|is out|are out|same (?:day|time|hour|place|room|price|address)"
     r"|as (?:ever|before)|made up (?:his|her|my|our|their) minds?|after all|reversed|cure[sd]|back to"
     r"|upped|bumped|renamed|superseded|overruled|revised|amended|ditched|paid (?:\w+ )?back|goes to (?=[€$£]?\d)"
+    r"|(?:ha(?:s|ve|d) to|needs? to|must|will|going to|wants? to|can(?:no|')t) (?:postpone|cancel|delay|reschedule|move"
+    r"|switch|change|swap|leave|quit|stop|drop|give up|hand over|step down|resign|retire)"
     r"|(?:up|down) from|with (?:immediate )?effect|effective (?:from|immediately)"
     r"|from (?:today|tomorrow|next|this) ?\w*|(?:from|starting|beginning)(?: on| in)?(?: \d{1,2}(?:st|nd|rd|th)?)?"
     r" (?:january|february|march|april|may|june|july|august|september|october|november|december)(?: on)?)\b",
@@ -70,10 +72,11 @@ _ENGLISH = re.compile(
 """In lower case: ignoring case takes several times as long."""
 _ENGLISH_AMBIGUOUS = re.compile(
     r"\b(?:(?-i:[Nn]ew(?= [a-z0-9]))|since|moving|changes|replace[sd]|stopped|closed|left|sold|up to|finished|ended"
-    r"|passed|again|back on)\b",
+    r"|passed|again|back on)\b"
+    r"|(?:,|\band|\bbut) not (?:the|on|at|in|by|to|from|for|an?|until|before|after) \w+",
     re.IGNORECASE,
 )
-"""Words that say so in one sentence of three."""
+"""Words that say so in one sentence of three, and a contrast: "by the tenth, not the fifth"."""
 _OTHERS = re.compile(
     r"\b(?:jetzt|nun|nicht mehr|kein\w* mehr|statt|stattdessen|neue?[rsn]?|hört auf|übernimmt|selbe[rn]?"
     r"|gleiche[rn]? \w+|umgezogen|zieht um|verschoben|verlegt"
@@ -123,6 +126,7 @@ _TELLING = frozenset(
         " stood leave doubled halved rose fell end for turned upped bumped renamed superseded overruled revised"
         " amended ditched paid effect effective starting beginning slipped deferred scrap upgraded downgraded turns"
         " same ever before"
+        " postpone cancel delay reschedule move switch change swap leave stop drop give hand step resign retire not"
     )
 )
 """One word of each of `_ENGLISH`: a text without any of them needs no closer look."""

@@ -220,6 +220,9 @@ def test_a_change_with_a_quarter_of_the_score_comes_first():
         ("Marta NO LONGER has the cargo bike", 1.0),
         ("Marta takes the cargo bike, same day", 1.0),
         ("A bicicleta de Marta passou para as mãos do Rui", 1.0),  # many of its words could be English
+        ("Marta has to give up the cargo bike", 1.0),
+        ("Marta rides the cargo bike in winter, not the tandem", 0.5),
+        ("Marta rides the cargo bike; it is not the newest one", 0.0),
         ("Marta keeps the cargo bike in the shed", 0.0),
     ],
 )
