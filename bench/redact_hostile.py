@@ -39,7 +39,15 @@ _CONTEXTS = (
     "Mein Passwort ist ", "la contrase\u00f1a es ", "\u043f\u0430\u0440\u043e\u043b\u044c ", "\u5bc6\u7801\u662f ", "p\u0430ssw\u043erd ",
     "$PASSWORD ", "${TOKEN} ", "os.environ['KEY'] ", "\x1b[31mtoken\x1b[0m ", "\u200b", "\uff50\uff41\uff53\uff53 ", "[REDACTED:x", "[[[[REDACTED:",
     "a@b:c@", "://", "=", ":", "key key key=", "a.b.c.d.e.", "A1-B2-", "\t", "\n", "\n ", "\r\n\t| ", "\\\\\\n", "&amp;amp;lt;", "%25%32%35", "\\u005cu0041",
+    "\\5f ", "=5F=41", "=5F", "token = '", "'a' + 'b", "a1\" + \"b2", "a1b2\"\n    \"c3d4", "a1b2' .\n  'c3d4", "a1b2=\n", "\"+\"", "70006100",
 )  # fmt: skip
+
+# What a search by chance found to be dear.
+_FOUND = (
+    "%20for%20the%20password%20policysee%20https%3A//example.org/d/⟨w40⟩%20for%20the%20password%20policy⟨w32⟩",
+    'enter the key, value type int64 or float32⟨h24⟩"\nenter the key, value type int64 or float32secret: \'x\' token := "⟨h40⟩"\n',
+    '[REDACTED:x\ntoken := "⟨h40⟩"new DirectoryEntry("LDAP://dc1", "CORPAPIKeysAndTokens\n',
+)
 
 
 def many(unit: str, size: int) -> str:
@@ -156,6 +164,8 @@ def hostile(size: int, *, every_rule: bool = False) -> Iterator[tuple[str, str]]
 
     for unit in (*_REPEATED, *_CONTEXTS):
         yield f"repeated {unit[:20]!r}", many(unit, size)
+    for template in _FOUND:
+        yield f"found by chance {template[:20]!r}", many(fill(template), size)
     if every_rule:
         for rule in RULES:
             for template in (*rule.examples, *rule.near_misses):

@@ -24,6 +24,7 @@ from reverie.redact.automata import Automata
 from reverie.redact.filter import PatternFilter
 from reverie.redact.markers import Presence, Spans
 from reverie.redact.meter import LEAST_STEPS, STEPS_PER_KILOBYTE, Meter
+from reverie.redact.rules import names
 from reverie.redact.rules.assignment import generic
 from reverie.redact.rules.rule import Rule
 from reverie.redact.rules.sample import fill
@@ -351,6 +352,21 @@ def test_short_texts_on_a_busy_machine_do_not_use_up_the_credit(monkeypatch: pyt
     monkeypatch.setattr("reverie.redact.automata.time", SimpleNamespace(thread_time_ns=lambda: next(clock)))
     patterns = Automata([[(0, rb"token \w+")]])
     assert all(patterns.match(b"The ferry leaves at nine.") == [] for _ in range(2000))
+
+
+def test_of_a_long_name_only_the_end_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long run of percent signs was taken for a name of 256 characters and searched by eight patterns, 90 us each."""
+    sizes: list[int] = []
+    strength = names._strength
+
+    def watched(key: str) -> str:
+        sizes.append(len(key))
+        return strength(key)
+
+    monkeypatch.setattr(names, "_strength", watched)
+    REDACTOR.text(next(text for name, text in hostile(40_000) if name.startswith("found by chance '%20")))
+    assert 48 < max(sizes) <= 96
+    assert names.key_strength("a_" * 300 + "password") == "password"
 
 
 def test_values_that_are_judged_in_vain_use_up_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
