@@ -1,5 +1,6 @@
 """A connection: the head of a request is refused with 431 when it grows beyond a limit, before the caller is known, and
-the rest of a body that was answered already is read slowly (`http/drain.py`).
+the rest of a body that was answered already is read slowly (`http/drain.py`). A connection that asks nothing gives way
+to a new one before the process has no file left to open (`http/crowd.py`).
 
 uvicorn drops the server that a target such as `http://name/path` names; here it is kept, for `http/origin.py`.
 
@@ -9,10 +10,12 @@ caller without a key makes all others wait. The parser of a machine without http
 
 from __future__ import annotations
 
+from asyncio import Transport
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from reverie.http.crowd import Crowd
 from reverie.http.drain import Drain
 from reverie.http.origin import TARGET
 
@@ -28,6 +31,23 @@ class BoundedHead(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._head: int | None = None
         """Bytes so far; None: no head is under way."""
+        self._crowd = Crowd.of(self.server_state)
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """A caller connects."""
+        super().connection_made(transport)
+        self._crowd.enter(transport, len(self.connections))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone."""
+        self._crowd.leave(self.transport)
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """An answer is sent; a request that came in the meantime begins."""
+        super().on_response_complete()
+        if self.cycle.response_complete:
+            self._crowd.wait(self.transport)
 
     def data_received(self, data: bytes) -> None:
         """Parse a piece, unless the head that it continues is too long."""
@@ -65,6 +85,7 @@ class BoundedHead(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The head has ended."""
         self._head = None
+        self._crowd.leave(self.transport)
         if not self.url.startswith(b"/"):
             self.scope[TARGET] = self.url  # type: ignore[literal-required]  # a key of our own
         super().on_headers_complete()

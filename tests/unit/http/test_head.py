@@ -9,7 +9,7 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from reverie.http import drain
+from reverie.http import crowd, drain
 from reverie.http.head import MAX_HEAD_BYTES, BoundedHead
 
 PIECE = b"x" * 256_000
@@ -48,10 +48,10 @@ async def refuse(_scope: Any, _receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def connect() -> tuple[BoundedHead, Line]:
-    config = Config(refuse, log_config=None, access_log=False)
+def connect(server: ServerState | None = None, app: Any = refuse) -> tuple[BoundedHead, Line]:
+    config = Config(app, log_config=None, access_log=False)
     config.load()
-    protocol, line = BoundedHead(config=config, server_state=ServerState(), app_state={}), Line()
+    protocol, line = BoundedHead(config=config, server_state=server or ServerState(), app_state={}), Line()
     protocol.connection_made(line)  # type: ignore[arg-type]
     return protocol, line
 
@@ -142,3 +142,50 @@ def test_a_head_that_is_too_long_is_refused_and_the_line_closed(step: int) -> No
     assert line.sent.startswith(b"HTTP/1.1 431")
     assert line.closed
     assert line.sent.count(b"HTTP/1.1") == 1
+
+
+def test_connections_that_ask_nothing_give_way_to_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowd, "most_connections", lambda: 4)
+
+    async def never(_scope: Any, receive: Any, _send: Any) -> None:
+        while True:
+            await receive()
+            await asyncio.sleep(3600)
+
+    async def run() -> None:
+        server = ServerState()
+        (busy, first), (_, silent), (half, second), (asked, third) = (
+            connect(server, app) for app in (never, refuse, refuse, refuse)
+        )
+        busy.data_received(head(10))  # a request under way, as a stream is
+        half.data_received(head(0)[:20])
+        asked.data_received(head(0))
+        await turns(5)
+        assert third.sent.startswith(b"HTTP/1.1 413")
+        lines = [first, silent, second, third]
+        more = []
+        for number in range(1, 4):
+            more.append(connect(server)[1])
+            assert [line.closed for line in lines] == [False] + [at < number for at in range(3)]
+            gone = next(one for one in list(server.connections) if one.transport.is_closing())
+            gone.connection_lost(None)  # type: ignore[union-attr]
+        connect(server)
+        assert [line.closed for line in more] == [True, False, False]
+        assert not first.closed
+
+    asyncio.run(run())
+
+
+def test_a_new_connection_is_closed_where_all_others_are_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowd, "most_connections", lambda: 1)
+
+    async def never(_scope: Any, _receive: Any, _send: Any) -> None:
+        await asyncio.sleep(3600)
+
+    async def run() -> tuple[bool, bool]:
+        server = ServerState()
+        (busy, first), app = connect(server, never), never
+        busy.data_received(head(0))
+        return connect(server, app)[1].closed, first.closed
+
+    assert asyncio.run(run()) == (True, False)
