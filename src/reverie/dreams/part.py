@@ -26,6 +26,8 @@ _ALL = 1000
 _WHOLE = Share(_ALL, _ALL)
 _WORTH = 20
 """Under a target a text that saves less than a twentieth of its sources leaves alone what it would only repeat."""
+_LITTLE = 50
+"""A part that a target in per cent would make smaller by less than a fiftieth loses nothing because of it."""
 _HEADING = 8
 """Tokens of a heading and the line below it, where a text has few lines."""
 
@@ -105,14 +107,14 @@ class PartDistillation:
         return ReadyPart(snapshot, work, replace(done, fell_back=fell_back), budget)
 
     def _gains_little(self, plan: DreamPlan, snapshot: Snapshot, done: Distilled) -> bool:
-        """Whether statements would leave a part because of a target in per cent, for under a twentieth of its tokens.
+        """Whether statements would leave a part because of a target in per cent, for under a fiftieth of its tokens.
 
         Such a part loses none, or the entries that stay would lose one more every night.
         """
         if plan.may_grow or not plan.strict or not snapshot.fitted or done.distiller is not self._extractive:
             return False
         taken = sum(_sizes(snapshot).values())
-        return done.gates.tokens * _WORTH > taken * (_WORTH - 1) and _retires(done)
+        return done.gates.tokens * _LITTLE > taken * (_LITTLE - 1) and _retires(done)
 
     def _idle(self, plan: DreamPlan, snapshot: Snapshot, done: Distilled, share: Share) -> frozenset[str]:
         """The entries that would not become smaller: alone, or together with those that they share a line with. All of
