@@ -78,7 +78,7 @@ def arm(step: str, store: Any) -> None:
     elif step == "linked":
         after(transaction, "link")
     elif step == "half-retired":
-        after(transaction, "change", times=5)
+        after(transaction, "_cool_recall")  # the index rows are cold, the entries still readable
     elif step == "retired":
         after(DreamEngine, "_retire")
     elif step == "archived":
