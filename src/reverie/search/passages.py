@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from reverie.search.analysis import near, question, terms
+
 WORDS = 80
 """Approximate number of words in a passage."""
 _SHORT = 600
@@ -132,6 +134,28 @@ def _sentences(content: str) -> list[tuple[int, int]]:
             spans.append((start, end))
             start = end
     return spans
+
+
+def excerpt(text: str, query: str, *, width: int) -> str:
+    """Cut what precedes the sentence that has most words of the query, but leave `width` characters.
+
+    A text that has the sentence among its first `width` characters stays as it is.
+    """
+    if len(text) <= width:
+        return text
+    sentences = _sentences(text)
+    own = [set(terms(text[start:end])) for start, end in sentences]
+    words = near(question(query), set().union(*own).intersection)
+    scores = [
+        sum(word.weight * max((share for term, share in word.terms if term in found), default=0) for word in words)
+        for found in own
+    ]
+    best = scores.index(max(scores))
+    if sentences[best][1] <= width:
+        return text
+    while len(text) - sentences[best - 1][0] <= width:
+        best -= 1
+    return "… " + text[sentences[best][0] :].lstrip("-*• \n")
 
 
 def _size(text: str) -> int:

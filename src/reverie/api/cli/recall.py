@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _LINES = 3
 """Lines that the text of a hit may take on a terminal."""
+_EXCERPT = 60
+"""Characters of a hit that are seen in a narrow table: a longer text begins with the sentence that answers."""
 
 
 class Mode(StrEnum):
@@ -61,6 +63,7 @@ def search(
       reverie search "invoice" --explain
     """
     from reverie.core.clock import local_zone
+    from reverie.search.passages import excerpt
 
     with at.session(ref=ref) as opened:
         found = opened.host.search.search(
@@ -83,7 +86,10 @@ def search(
         print_json({**search_document(found), "explanation": found.explanation})
         return
     short = shorten_ids([hit.entry.id for hit in found.hits])
-    rows = [(at, _sure(hit), short[hit.entry.id], neutral(hit.text)) for at, hit in enumerate(found.hits, 1)]
+    rows = [
+        (at, _sure(hit), short[hit.entry.id], neutral(excerpt(hit.text, query, width=_EXCERPT)))
+        for at, hit in enumerate(found.hits, 1)
+    ]
     print_table(
         ["#", "confidence", "id", "content"],
         rows,

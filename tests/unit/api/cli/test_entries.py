@@ -197,3 +197,8 @@ def test_a_missing_entry_names_its_memory_and_the_next_step(cli: Cli) -> None:
     message = cli("get", "01K9ZJ4V7B3M8Q2X5N6R1T0WAC", "--ref", "notes").failed("not_found").err
     assert "in the memory notes" in message
     assert "reverie list" in message
+
+
+def test_a_long_hit_begins_with_the_sentence_that_answers(cli: Cli) -> None:
+    cli("put", f"The kitchen. {'The fitter measures the room. ' * 4}The oven is picked up by the council. No rush.")
+    assert "… The oven is picked up by the council." in cli("search", "who picks up the oven?").out

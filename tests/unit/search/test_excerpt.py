@@ -1,0 +1,38 @@
+"""The excerpt of a long passage begins with the sentence that answers."""
+
+from __future__ import annotations
+
+from reverie.search.passages import excerpt
+
+NOTE = "\n".join(
+    [
+        "The kitchen",
+        "- The fitter measures the room on Monday.",
+        "- The old oven is picked up by the council.",
+        "- Delivery of the worktop moved to June.",
+        "- Never let the dog in while the sealant dries.",
+    ]
+)
+
+
+def test_it_begins_with_the_sentence_that_has_most_words_of_the_question() -> None:
+    found = excerpt(NOTE, "who picks up the oven?", width=60)
+    assert found.startswith("… The old oven is picked up")
+    assert found.endswith("sealant dries.")
+
+
+def test_words_of_similar_meaning_count() -> None:
+    assert excerpt(NOTE, "when is the worktop delivered", width=60).startswith("… Delivery of the worktop")
+
+
+def test_a_sentence_near_the_end_keeps_what_fits_before_it() -> None:
+    found = excerpt(NOTE, "where is the dog?", width=95)
+    assert found.startswith("… Delivery of the worktop")
+    assert found.endswith("sealant dries.")
+
+
+def test_a_text_that_shows_the_answer_stays_as_it_is() -> None:
+    assert excerpt(NOTE, "who measures the room?", width=60) == NOTE
+    assert excerpt(NOTE, "something else", width=60) == NOTE
+    assert excerpt(NOTE, "the dog", width=500) == NOTE
+    assert excerpt("", "the dog", width=0) == ""
