@@ -69,7 +69,10 @@ Change = Callable[[dict[str, Any], StartCommand], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """Notation of an agent for a remote MCP server. The key stays in the environment, where the agent reads it."""
+    """Notation of an agent for a remote MCP server. The key stays in the environment, where the agent reads it.
+
+    An agent without one starts `reverie mcp --url`.
+    """
 
     bearer: str
     field: str = "url"
@@ -91,8 +94,6 @@ def _servers(key: str, *, remote: Remote | None, **more: Any) -> Change:
     def change(document: dict[str, Any], command: StartCommand) -> dict[str, Any]:
         servers = _object(document, key)
         address = command.address
-        if address is not None and remote is None:
-            raise Invalid(f"This agent takes a host elsewhere in its own settings only: add {address} there.")
         kind = {"type": "http"} if remote is not None and remote.typed else {}
         if address is None or remote is None:
             _set_server(servers, {**more, **command.server})
@@ -106,7 +107,7 @@ def _servers(key: str, *, remote: Remote | None, **more: Any) -> Change:
 def _set_server(servers: dict[str, Any], wanted: Mapping[str, Any]) -> None:
     found = servers.get(NAME)
     if found is not None and not (isinstance(found, dict) and _is_server(found)):
-        raise Conflict("The file has another entry named reverie. Rename it, then connect again.")
+        raise Conflict("another entry named reverie is there. Rename it, then connect again.")
     servers[NAME] = dict(wanted)
 
 
@@ -119,7 +120,7 @@ def _is_server(found: Mapping[str, Any]) -> bool:
 def _object(document: dict[str, Any], key: str) -> dict[str, Any]:
     found = document.setdefault(key, {})
     if not isinstance(found, dict):
-        raise Invalid(f"'{key}' of the file is not an object.")
+        raise Invalid(f"'{key}' is not an object.")
     return found
 
 
@@ -135,7 +136,7 @@ def _claude_hooks(*, waits: bool = True) -> Change:
         ):
             rows = hooks.setdefault(event, [])
             if not isinstance(rows, list):
-                raise Invalid(f"'hooks.{event}' of the file is not a list.")
+                raise Invalid(f"'hooks.{event}' is not a list.")
             rows[:] = [row for row in rows if not _ours(row)]
             rows.append({"hooks": [{"type": "command", "command": command.line("hook", *words), "timeout": seconds}]})
             added[event] = rows[-1:]
@@ -154,7 +155,7 @@ def _cursor_hooks(document: dict[str, Any], command: StartCommand) -> dict[str, 
     ):
         rows = hooks.setdefault(event, [])
         if not isinstance(rows, list):
-            raise Invalid(f"'hooks.{event}' of the file is not a list.")
+            raise Invalid(f"'hooks.{event}' is not a list.")
         rows[:] = [row for row in rows if not _ours(row)]
         rows.append({"command": command.line("hook", name)})
         added[event] = rows[-1:]
@@ -281,7 +282,10 @@ def _plan(file: AgentFile, command: StartCommand) -> Plan:
         _parse_toml(path, after)
         return Plan(path, before, after, added)
     document = _parse(path, before, file.change({}, command))
-    entries = file.change(document, command)
+    try:
+        entries = file.change(document, command)
+    except (Invalid, Conflict) as fault:
+        raise type(fault)(f"{path}: {fault.message} The file was left as it is.", code=fault.reason) from None
     same = before is not None and _parse(path, before) == document
     after = before if same and before is not None else _dump(document, before)
     return Plan(path, before, after, json.dumps(entries, indent=2, ensure_ascii=False))

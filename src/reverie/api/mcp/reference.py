@@ -18,6 +18,7 @@ from reverie.core.query import Filter, each
 from reverie.core.subject import SUBJECT_TAG
 from reverie.host import Host
 from reverie.mcp.toolset import Arguments, HostTool, ToolRefused
+from reverie.redact import load_redactor
 
 INSTRUCTIONS = (
     "Reverie is durable memory, here as a knowledge graph. Search it at the start of a task and before you answer"
@@ -66,7 +67,8 @@ def _add_observations(host: Host, actor: Actor, arguments: Arguments) -> dict[st
         name = wanted["entityName"]
         about = _about(host, actor, name)
         if not about:
-            shown = host.parts.redactor.text(name[:256]).text
+            redactor = host.parts.redactor if isinstance(host, Host) else load_redactor()
+            shown = redactor.text(name[:256]).text
             raise ToolRefused({"code": "not_found", "message": f"Entity with name {shown} not found"})
         known = {entry.content for entry in about}
         added = [text for text in dict.fromkeys(wanted["contents"]) if text not in known]

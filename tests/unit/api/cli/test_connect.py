@@ -270,6 +270,14 @@ def test_without_hooks_and_for_unknown_agents(home: Path, capsys: pytest.Capture
     assert "windsurf" in capsys.readouterr().out
 
 
+def test_an_agent_without_addresses_starts_the_tools_of_a_host_elsewhere(home: Path) -> None:
+    assert run(["connect", "claude-desktop", "--url", "https://memory.example.org", "--write"]) == 0
+    (server,) = json.loads(AGENTS["claude-desktop"][0].path().read_text())["mcpServers"].values()
+    assert server["args"] == ["mcp", "--url", "https://memory.example.org"]
+    assert run(["connect", "claude-desktop", "--undo"]) == 0
+    assert files(home) == {}
+
+
 @pytest.mark.parametrize("agent", sorted(AGENTS.keys() - {"claude-desktop"}))
 def test_a_host_elsewhere_is_reached_over_http_with_the_key_of_the_environment(
     agent: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -297,11 +305,20 @@ def test_a_host_elsewhere_is_reached_over_http_with_the_key_of_the_environment(
     assert files(home) == {}
 
 
-def test_an_address_that_is_none_and_an_agent_without_addresses_are_refused(home: Path) -> None:
+def test_an_address_that_is_none_is_refused(home: Path) -> None:
     assert run(["connect", "cursor", "--url", "memory.example.org"]) == 1
     assert run(["connect", "cursor", "--url", "https://user:word@memory.example.org"]) == 1
-    assert run(["connect", "claude-desktop", "--url", "https://memory.example.org", "--write"]) == 1
     assert files(home) == {}
+
+
+@pytest.mark.parametrize("damaged", ['{"mcpServers": []}', '{"mcpServers": {"reverie": 5}}', "[1]", '{"a": '])
+def test_a_refusal_names_the_file(damaged: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = AGENTS["cursor"][0].path()
+    path.parent.mkdir()
+    path.write_text(damaged)
+    assert run(["connect", "cursor", "--write"]) == 1
+    assert str(path) in capsys.readouterr().err
+    assert path.read_text() == damaged
 
 
 def test_an_agent_uses_the_memory_that_this_shell_uses(
