@@ -273,6 +273,11 @@ OPERATIONS: dict[str, Act] = {
     "akashik_record": lambda w: w.send("RECORD", w.unit()),
     "akashik_attune": lambda w: w.send("ATTUNE", {"scope": {"role": "builder", "max_units": 5}}),
     "akashik_detect": lambda w: w.send("DETECT", {"mode": "list"}),
+    "akashik_attune, of a task": lambda w: w.send(
+        "ATTUNE", {"scope": {"role": "builder", "max_units": 5, "active_task_id": "t"}}
+    ),
+    "akashik_handoff": lambda w: w.send("HANDOFF", {"action": "initiate", "task_id": "t", "to_agent": "mate"}),
+    "akashik_detect, check": lambda w: w.send("DETECT", {"mode": "check", "target_id": _recorded(w)}),
     "akashik_merge": _merge,
     "akashik_subscribe": lambda w: w.send(
         "SUBSCRIBE", {"action": "subscribe", "subscription": {"events": ["memory.recorded"]}}
@@ -351,6 +356,8 @@ SEARCHES = {
     "context",
     "akashik_record",
     "akashik_attune",
+    "akashik_attune, of a task",
+    "akashik_detect, check",
     "akashik_merge",
     "akashik_unit",
     "mcp, recall",
@@ -366,10 +373,6 @@ GROWS: dict[str, tuple[Act, str]] = {
     "dream, plan": (
         lambda w: w.post(f"{MEMORY}/dreams", {"plan": True}),
         "a plan counts the tokens of every entry it would take",
-    ),
-    "akashik_handoff": (
-        lambda w: w.send("HANDOFF", {"action": "initiate", "task_id": "t", "to_agent": "mate"}),
-        "units of a task have no index; they are looked for on a snapshot, outside the write",
     ),
     "verify_audit": (lambda w: w.get(f"{API}/audit/verify"), "every event is hashed again"),
     "export_bundle": (lambda w: w.get(f"{API}/export"), "all of it leaves"),

@@ -43,11 +43,13 @@ def test_a_file(tmp_path: Path) -> None:
     last = db.execute("PRAGMA user_version").get
     db.execute("DELETE FROM about WHERE who = ? AND n IN (SELECT n FROM about WHERE who = ?)", (plain, odd))
     assert db.changes() == 2
-    db.execute("DROP INDEX recall_cold; ALTER TABLE recall DROP COLUMN cold")
+    db.execute(
+        "DROP INDEX entry_task; DROP INDEX entry_left; DROP INDEX recall_cold; ALTER TABLE recall DROP COLUMN cold"
+    )
     db.execute("DELETE FROM setting WHERE name >= 'migration/0012'")
     db.execute("PRAGMA user_version = 11")
     db.close()
-    assert last == 13
+    assert last == 14
     store = SqliteStore(store.path)
     assert found(store) == found(store, SPELLED) == ["odd", "tagged", "plain"]
     store.check()

@@ -41,6 +41,8 @@ class Filter(Struct, frozen=True):
     since_epoch: int | None = None
     """epoch at or after."""
     run: str | None = None
+    task: str | None = None
+    """Attributes name this task: `intent.task_id`."""
     pinned: bool | None = None
     since: int | None = None
     """created_at at or after."""

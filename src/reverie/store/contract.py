@@ -125,6 +125,9 @@ class ReadTx(SearchIndex, Protocol):
         `files`: entries of kind `file`, which have a retention of their own, instead of all others.
         """
 
+    def left(self, where: Filter, *, limit: int) -> list[Entry]:
+        """Entries that left readable memory and match, the last to leave first."""
+
     def about(self, subject: str, *, erased: bool = False) -> list[Entry]:
         """Entries with text about the subject of this hash (`subject_hash`), readable or not, in order of insertion.
 

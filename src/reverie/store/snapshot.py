@@ -40,6 +40,8 @@ from reverie.store.rows import (
 
 Row = Sequence[Any]
 READABLE = Filter()
+LIVE = READABLE.states | {EntryState.DRAFT}
+"""The states of entries that are not gone."""
 
 
 class ReadVerbs(ABC):
@@ -161,12 +163,14 @@ class ReadVerbs(ABC):
                 bound |= self._span()
         elif oldest_first:
             name = "scan_oldest"
+        elif where.task is not None:
+            name = "scan_task"
         elif where.tags:
             name = "scan_tag"
             bound["tag"] = where.tags[0]
         else:
             name = "scan_newest"
-        edge = LAST if name in ("scan_as_of", "scan_tag", "scan_newest") else FIRST
+        edge = LAST if name in ("scan_as_of", "scan_tag", "scan_task", "scan_newest") else FIRST
         bound |= {"at": edge if at is None else at, "n": edge if n is None else base + n, "limit": limit + 1}
         rows = self._filtered(name, where, **bound)
         items = [to_entry(row) for row in rows[:limit]]
@@ -176,11 +180,26 @@ class ReadVerbs(ABC):
     def count(self, where: Filter) -> int:
         if self._scope.ref and not where.gone and (where.tags or where.any_tags or where.subject):
             return len(self.passing(where))  # led by an index; others are not looked at
+        if self._scope.ref and where == Filter(states=where.states, archived=where.archived, gone=True, expired=None):
+            return self._tally(where)
         return int(self._filtered("count", where, ref=self._scope.ref, gone=where.gone)[0][0])
+
+    def _tally(self, where: Filter) -> int:
+        """Count by state alone, from indexes. What is not gone is not archived, and readable or a draft."""
+        live = where.states & LIVE
+        if live and live != LIVE:
+            return int(self._filtered("count", where, ref=self._ref, gone=True)[0][0])
+        found = int(self._filtered("count_left", where, ref=self._ref)[0][0])
+        if live and not where.archived:
+            found += int(self._rows("count_live", {"tenant": self._tenant, "ref": self._ref})[0][0])
+        return found
 
     def cold(self, state: EntryState, *, before: int, limit: int, files: bool = False) -> list[Entry]:
         asked = (self._tenant, state.value, before, files, limit)
         return [to_entry(row) for row in self._rows("scan_cold", asked)]
+
+    def left(self, where: Filter, *, limit: int) -> list[Entry]:
+        return [to_entry(row) for row in self._filtered("scan_left", where, ref=self._ref, limit=limit)]
 
     def refs(self, prefix: str = "") -> list[tuple[str, int]]:
         bound = (self._tenant, prefix, after_refs(prefix), self.now)

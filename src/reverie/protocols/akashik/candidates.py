@@ -1,8 +1,9 @@
 """Candidates: the units worth scoring for an agent, found on one snapshot without holding up a writer.
 
 Where a scope admits few units, all of them are candidates. Where it admits many, they come from the indexes: the
-newest, the nearest in meaning, those that share words, and those related to the agent's own. How many the scope admits
-is counted by the store. Units committed between the snapshot and the operation's own write are looked up in the write.
+newest, the nearest in meaning, those that share words, those of the task, and those related to the agent's own. How
+many the scope admits is counted by the store. Units committed between the snapshot and the operation's own write are
+looked up in the write.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ PER_UNIT = 4
 """Candidates scored per unit that may be returned."""
 MOST_FRESH = 256
 """Maximum number of units committed since the snapshot that an operation reads inside its write."""
+MOST_ARCHIVED = 1000
+"""Archived units that are candidates, the last to be archived; more where more are to be returned."""
 _PAGE = 1000
 _OWN_LOOKED_AT = 50
 """Maximum number of the agent's own newest units whose relations are read."""
@@ -86,11 +89,14 @@ class Gathered:
     """Whether these are all that the scope admits."""
 
 
-def gather(tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector | None, most_units: int) -> Gathered:
+def gather(
+    tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector | None, task_id: str | None, most_units: int
+) -> Gathered:
     """Gather the candidates for an answer of at most this many units.
 
     Where there is a query, half as many are the best by words, half as many the best by meaning, which are often the
-    same, and at least a quarter are the newest: older ones differ little in how recent they are.
+    same, and at least a quarter are the newest: older ones differ little in how recent they are. The newest of the task
+    come on top.
     """
     wanted = max(PER_UNIT * most_units, LEAST)
     hot = msgspec.structs.replace(admission.where, archived=False, gone=False)
@@ -115,9 +121,15 @@ def gather(tx: ReadTx, admission: UnitAdmission, *, query: str, vector: Vector |
         for unit_id in sorted(related):
             if unit_id not in found and (unit := admission.get(tx, unit_id)) is not None:
                 found[unit.id] = unit
+        if task_id is not None:
+            of_task = msgspec.structs.replace(hot, task=task_id)
+            newest = filter(admission.takes, each_unit(tx, of_task, page=min(wanted, _PAGE)))
+            found |= {entry.id: entry for entry in islice(newest, wanted)}
     if admission.where.archived is None:
         cold = msgspec.structs.replace(admission.where, archived=True)
-        found |= {entry.id: entry for entry in each_unit(tx, cold) if admission.takes(entry)}
+        last = tx.left(cold, limit=max(wanted, MOST_ARCHIVED) + 1)
+        complete = complete and len(last) <= max(wanted, MOST_ARCHIVED)
+        found |= {entry.id: entry for entry in last if admission.takes(entry)}
     return Gathered(list(found.values()), related, alike, tx.head().seq, complete)
 
 

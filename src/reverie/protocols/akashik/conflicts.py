@@ -313,19 +313,20 @@ def speaks(entry: Entry) -> bool:
     return entry.state in READABLE and not entry.archived and entry.kind != "question"
 
 
-def disputes_of(store: Store, scope: Scope, content: str, session: str | None) -> Disputes:
-    """Search for units of a session that share words with a text, and compare them, before the write."""
+def alike(tx: ReadTx, content: str, session: str | None, *, limit: int = _CANDIDATES) -> Mapping[int, Entry]:
+    """Return the units of a session that share most with a text, by position: a search, however large the Field is."""
     said = dict.fromkeys(terms(content[:_LOOKED_AT]))
     telling = [word for word in said if not word.isdigit()] or list(said)  # numbers are what contradictions differ in
     words = sorted(telling, key=weight, reverse=True)[:_MOST_TERMS]
     where = Filter(session=session) if session is not None else Filter(sessionless=True)
+    found = tx.match(words, where, limit=limit) if words else []
+    return tx.at([match.entry.position for match in found], where) if found else {}
 
-    def look(tx: ReadTx) -> tuple[Mapping[int, Entry], int]:
-        found = tx.match(words, where, limit=_CANDIDATES) if words else []
-        return tx.at([match.entry.position for match in found], where) if found else {}, tx.head().seq
 
-    alike, snapshot = store.read(scope, look)
-    compared = ((position, contradiction(content, other.content)) for position, other in alike.items())
+def disputes_of(store: Store, scope: Scope, content: str, session: str | None) -> Disputes:
+    """Compare a text with the units that are most like it, before the write."""
+    others, snapshot = store.read(scope, lambda tx: (alike(tx, content, session), tx.head().seq))
+    compared = ((position, contradiction(content, other.content)) for position, other in others.items())
     return Disputes({position: found for position, found in compared if found is not None}, snapshot)
 
 

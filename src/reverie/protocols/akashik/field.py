@@ -7,7 +7,7 @@ repeats and everything the operation changes are one commit: who sees epoch E se
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -338,12 +338,13 @@ class Field:
             if agent is None or agent.credential != actor.id:
                 raise FieldError("AGENT_NOT_REGISTERED", "This credential has registered no agent with this id.")
             return View(tx, level=level, agent=agent, authority=min(agent.authority_level, actor.authority))
-        views = [
-            View(tx, level=level, agent=agent, authority=min(agent.authority_level, actor.authority))
-            for agent in each_agent(tx)
-            if agent.credential == actor.id
-        ]
-        return CredentialView(views, View(tx, level=level, agent=None, authority=actor.authority))
+
+        def views() -> Iterator[View]:
+            for agent in each_agent(tx):
+                if agent.credential == actor.id:
+                    yield View(tx, level=level, agent=agent, authority=min(agent.authority_level, actor.authority))
+
+        return CredentialView(View(tx, level=level, agent=None, authority=actor.authority), views)
 
     def _read(self, actor: Actor, body: Callable[[ReadTx], dict[str, Any]]) -> dict[str, Any]:
         try:

@@ -7,7 +7,7 @@ at every level.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -138,15 +138,22 @@ class CredentialView:
     everything but drafts of others.
     """
 
-    def __init__(self, views: Sequence[View], anyone: View) -> None:
-        self._views = views
+    def __init__(self, anyone: View, agents: Callable[[], Iterable[View]]) -> None:
         self._anyone = anyone
+        self._agents = agents
+        self._views: list[View] | None = None
 
     def reaches(self, entry: Entry) -> bool:
-        return any(view.reaches(entry) for view in (*self._views, self._anyone))
+        return self._anyone.reaches(entry) or any(view.reaches(entry) for view in self._each())
 
     def enters(self, session_id: str | None) -> bool:
-        return any(view.enters(session_id) for view in (*self._views, self._anyone))
+        return self._anyone.enters(session_id) or any(view.enters(session_id) for view in self._each())
+
+    def _each(self) -> Sequence[View]:
+        """The views of its agents, read when they are needed."""
+        if self._views is None:
+            self._views = list(self._agents())
+        return self._views
 
 
 def kinds_of(entry: Entry) -> tuple[str, ...]:

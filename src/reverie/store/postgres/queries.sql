@@ -52,6 +52,9 @@ e.epoch >= %(since_epoch)s
 -- name: filter_run
 e.run = %(run)s
 
+-- name: filter_task
+reverie.task_of(e.attributes) = %(task)s
+
 -- name: filter_pinned
 e.pinned = %(pinned)s
 
@@ -138,6 +141,16 @@ WHERE led.tenant = %(tenant)s AND led.ref = %(ref)s AND led.tag = %(tag)s
 AND e.tenant = %(tenant)s AND e.gone_seq IS NULL AND (e.created_at, e.n) < (%(at)s, %(n)s) AND {filter}
 ORDER BY e.created_at DESC, e.n DESC LIMIT %(limit)s
 
+-- name: scan_task
+-- Readable entries of a task, newest first. Looked up first and sorted then: without statistics the planner would walk
+-- the whole memory by time.
+SELECT {columns} FROM (
+  SELECT * FROM reverie.entry AS t WHERE t.tenant = %(tenant)s AND t.ref = %(ref)s AND t.gone_seq IS NULL
+  AND reverie.task_of(t.attributes) = %(task)s OFFSET 0
+) AS e
+WHERE (e.created_at, e.n) < (%(at)s, %(n)s) AND {filter}
+ORDER BY e.created_at DESC, e.n DESC LIMIT %(limit)s
+
 -- name: scan_as_of
 -- Entries of a ref as readable at a log position, newest first: those still readable, and those that left since.
 SELECT * FROM (
@@ -192,10 +205,26 @@ WHERE e.tenant = %s AND e.state = %s AND e.state IN ('deleted', 'dreamt') AND e.
 AND NOT e.archived AND NOT e.held AND (e.kind = 'file') = %s
 ORDER BY e.gone_at, e.n LIMIT %s
 
+-- name: scan_left
+-- Entries of a ref that left readable memory, the last to leave first.
+SELECT {columns} FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.gone_seq IS NOT NULL AND e.ref = %(ref)s AND {filter}
+ORDER BY e.gone_seq DESC LIMIT %(limit)s
+
 -- name: count
 -- Number of matching entries.
 SELECT count(*) FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND (%(gone)s OR e.gone_seq IS NULL)
+AND {filter}
+
+-- name: count_live
+-- Number of entries of a ref that are not gone.
+SELECT count(*) FROM reverie.entry AS e WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NULL
+
+-- name: count_left
+-- Number of entries of a ref that are gone, by state.
+SELECT count(*) FROM reverie.entry AS e
+WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NOT NULL
 AND {filter}
 
 -- name: refs

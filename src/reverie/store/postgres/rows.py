@@ -62,6 +62,7 @@ def filter_parts(where: Filter, now: int) -> tuple[tuple[str, ...], dict[str, An
         "not_by": where.not_by,
         "since_epoch": where.since_epoch,
         "run": where.run,
+        "task": where.task,
         "pinned": where.pinned,
         "since": where.since,
         "until": where.until,

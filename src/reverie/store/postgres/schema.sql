@@ -116,6 +116,13 @@ CREATE INDEX entry_kind ON reverie.entry (tenant, ref, kind) WHERE gone_seq IS N
 CREATE INDEX entry_actor ON reverie.entry (tenant, ref, actor) WHERE gone_seq IS NULL;
 CREATE INDEX entry_session ON reverie.entry (tenant, ref, session) WHERE gone_seq IS NULL AND session IS NOT NULL;
 CREATE INDEX entry_pinned ON reverie.entry (tenant, ref) WHERE gone_seq IS NULL AND pinned;
+CREATE FUNCTION reverie.task_of(attributes text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN attributes LIKE '%"task_id"%' AND attributes NOT LIKE '%\\u0000%'
+    THEN attributes::jsonb #>> '{intent,task_id}' END
+$$;
+CREATE INDEX entry_task ON reverie.entry (tenant, ref, reverie.task_of(attributes))
+WHERE gone_seq IS NULL AND reverie.task_of(attributes) IS NOT NULL;
+CREATE INDEX entry_left ON reverie.entry (tenant, ref, state, archived) WHERE gone_seq IS NOT NULL;
 
 -- Intervals in which an entry that was restored had been gone: reads as of a position inside one do not see it.
 CREATE TABLE reverie.absence (

@@ -24,6 +24,7 @@ AND (:without_kinds IS NULL OR e.kind NOT IN (SELECT value FROM json_each(:witho
 AND (:not_actor IS NULL OR e.actor <> :not_actor OR e.born_seq < :not_from)
 AND (:since_epoch IS NULL OR e.epoch >= :since_epoch)
 AND (:run IS NULL OR e.run = :run)
+AND (:task IS NULL OR iif(json_valid(e.attributes), json_extract(e.attributes, '$.intent.task_id'), NULL) = :task)
 AND (:pinned IS NULL OR e.pinned = :pinned)
 AND (:since IS NULL OR e.created_at >= :since)
 AND (:until IS NULL OR e.created_at < :until)
@@ -73,6 +74,15 @@ ORDER BY e.created_at, e.n LIMIT :limit
 SELECT {columns} FROM tag AS led CROSS JOIN entry AS e ON e.n = led.n
 WHERE led.tenant = :tenant AND led.ref = :ref AND led.tag = :tag
 AND e.tenant = :tenant AND e.gone_seq IS NULL AND (e.created_at, e.n) < (:at, :n) AND {filter}
+ORDER BY e.created_at DESC, e.n DESC LIMIT :limit
+
+-- name: scan_task
+-- Readable entries of a task, newest first: led by the task.
+SELECT {columns} FROM entry AS e INDEXED BY entry_task
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL
+AND iif(json_valid(e.attributes), json_extract(e.attributes, '$.intent.task_id'), NULL) IS NOT NULL
+AND iif(json_valid(e.attributes), json_extract(e.attributes, '$.intent.task_id'), NULL) = :task
+AND (e.created_at, e.n) < (:at, :n) AND {filter}
 ORDER BY e.created_at DESC, e.n DESC LIMIT :limit
 
 -- name: scan_as_of
@@ -125,10 +135,26 @@ WHERE e.tenant = ? AND e.state = ? AND e.state IN ('deleted', 'dreamt') AND e.go
 AND e.archived = 0 AND e.held = 0 AND (e.kind = 'file') = ?
 ORDER BY e.gone_at, e.n LIMIT ?
 
+-- name: scan_left
+-- Entries of a ref that left readable memory, the last to leave first.
+SELECT {columns} FROM entry AS e INDEXED BY entry_gone
+WHERE e.tenant = :tenant AND e.gone_seq IS NOT NULL AND e.ref = :ref AND {filter}
+ORDER BY e.gone_seq DESC LIMIT :limit
+
 -- name: count
 -- Number of matching entries.
 SELECT count(*) FROM entry AS e
 WHERE e.tenant = :tenant AND (:ref IS NULL OR e.ref = :ref) AND (:gone OR e.gone_seq IS NULL) AND {filter}
+
+-- name: count_live
+-- Number of entries of a ref that are not gone.
+SELECT count(*) FROM entry AS e INDEXED BY entry_live WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL
+
+-- name: count_left
+-- Number of entries of a ref that are gone, by state.
+SELECT count(*) FROM entry AS e INDEXED BY entry_left
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NOT NULL
+AND e.state IN (SELECT value FROM json_each(:states)) AND (:archived IS NULL OR e.archived = :archived)
 
 -- name: count_readable
 -- The same for readable entries of a ref by kind and actor, from an index alone: what is not gone is in a readable state,

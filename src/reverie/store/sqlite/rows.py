@@ -25,6 +25,7 @@ def filter_parameters(where: Filter, now: int) -> dict[str, Any]:
         "not_from": where.not_by[1] if where.not_by else None,
         "since_epoch": where.since_epoch,
         "run": where.run,
+        "task": where.task,
         "pinned": None if where.pinned is None else int(where.pinned),
         "since": where.since,
         "until": where.until,

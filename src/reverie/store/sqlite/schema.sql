@@ -74,6 +74,9 @@ CREATE INDEX entry_facets ON entry (tenant, ref, kind, actor, subject, expires_a
   WHERE gone_seq IS NULL AND state <> 'draft';
 CREATE INDEX entry_session ON entry (tenant, ref, session) WHERE gone_seq IS NULL AND session IS NOT NULL;
 CREATE INDEX entry_pinned ON entry (tenant, ref) WHERE gone_seq IS NULL AND pinned;
+CREATE INDEX entry_task ON entry (tenant, ref, iif(json_valid(attributes), json_extract(attributes, '$.intent.task_id'), NULL))
+  WHERE gone_seq IS NULL AND iif(json_valid(attributes), json_extract(attributes, '$.intent.task_id'), NULL) IS NOT NULL;
+CREATE INDEX entry_left ON entry (tenant, ref, state, archived) WHERE gone_seq IS NOT NULL;
 
 -- Intervals in which an entry that was restored had been gone: reads as of a position inside one do not see it.
 CREATE TABLE absence (

@@ -141,6 +141,14 @@ def test_coming_back_brings_ones_drafts_back(join: Callable[..., Agent]) -> None
     assert again.seen(scope={"include_own": True}) == [draft]
 
 
+def test_deregister_names_the_agent_that_leaves(join: Callable[..., Agent]) -> None:
+    """Left out, it is a mistake, and nobody leaves."""
+    scout = join()
+    for payload in ({}, {"agent_id": None}, {"agent_id": ""}):
+        assert scout.refused("INVALID_REQUEST", "DEREGISTER", payload)["http"] == 400
+    assert scout("DEREGISTER", {"agent_id": scout.id})["status"] == "ok"
+
+
 def test_deregistering_someone_unknown_is_no_error(join: Callable[..., Agent]) -> None:
     agent = join()
     answer = agent("DEREGISTER", {"agent_id": "nobody"})

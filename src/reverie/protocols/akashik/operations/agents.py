@@ -167,9 +167,9 @@ def capabilities(level: int, *, durable: bool) -> Mapping[str, Any]:
 def _deregister(call: OperationCall) -> dict[str, Any]:
     from reverie.protocols.akashik.operations.tasks import give_back_tasks
 
-    agent_id = call.payload.get("agent_id", call.speaker.id)
+    agent_id = call.payload.get("agent_id")
     if not isinstance(agent_id, str) or not agent_id.strip() or len(agent_id) > MAX_NAME:
-        raise call.error("INVALID_REQUEST", "agent_id is a text that is not empty.")
+        raise call.error("INVALID_REQUEST", f"agent_id names the agent that leaves, in 1 to {MAX_NAME} characters.")
     found = documents.load(call.tx, AGENTS, agent_id)
     if found is None:
         return {"status": "not_found", "cleanup": {"units_orphaned": 0, "tasks_reassigned": 0}}

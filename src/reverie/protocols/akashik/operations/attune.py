@@ -157,11 +157,12 @@ def _prepare(ready: Ready) -> _Attunement:
 
     def look(tx: ReadTx) -> _Attunement:
         admission = _admission(view_of(tx, ready), ready, scope)
-        found = gather(tx, admission, query=query, vector=vector, most_units=scope.max_units)
+        task_id = scope.active_task_id or agent.current_task_id
+        found = gather(tx, admission, query=query, vector=vector, task_id=task_id, most_units=scope.max_units)
         asked = RelevanceQuery(
             role=scope.role,
             query=query,
-            task_id=scope.active_task_id or agent.current_task_id,
+            task_id=task_id,
             recency_weight=scope.recency_weight,
             layers=scope.layers,
             related=found.related,

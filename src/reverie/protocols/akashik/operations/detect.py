@@ -19,6 +19,7 @@ from reverie.protocols.akashik.conflicts import (
     TYPES,
     WHY,
     UnitConflict,
+    alike,
     each_conflict,
     in_sight,
     open_conflict,
@@ -33,6 +34,8 @@ AUTHORITY = 4
 _SECONDS = 5.0
 """Time limit of a scan; its finds by then count, and the answer says that it is incomplete."""
 _PAGE = 1000
+_CANDIDATES = 200
+"""Units that a check compares with its target: those that share most words with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +110,15 @@ def _prepare(ready: Ready) -> Detection | None:
         target = find_unit(tx, ask.target or "")
         if target is None or not view.reaches(target):
             return None
-        around = [e for e in _standing(tx) if e.source.session == target.source.session and view.reaches(e)]
-        return target, around
+        others = alike(tx, target.content, target.source.session, limit=_CANDIDATES).values() if speaks(target) else ()
+        return target, [e for e in others if e.id != target.id and speaks(e) and view.reaches(e)]
 
     scope = Scope(ready.actor.tenant, services.ref)
     if ask.mode == "check":
         seen = services.parts.store.read(scope, check)
         if seen is None:
             raise ready.error("UNIT_NOT_FOUND", "There is no unit with this id.")
-        target, around = seen
-        others = [entry for entry in around if entry.id != target.id]
-        if not speaks(target):
-            return Detection(0)
+        target, others = seen
         pairs = [(target.id, e.id, c) for e in others if (c := contradiction(target.content, e.content)) is not None]
         return Detection(len(others), pairs)
     return compare(services.parts.store.read(scope, look))

@@ -71,8 +71,8 @@ def _prepare(ready: Ready) -> _TaskUnits | None:
 
     def look(tx: ReadTx) -> _TaskUnits:
         view = view_of(tx, ready)
-        where = view.narrow(Filter(states=READABLE))
-        found = [entry for entry in each_unit(tx, where) if task_of(entry) == task_id and view.sees(entry)]
+        where = view.narrow(Filter(states=READABLE, task=task_id))
+        found = [entry for entry in each_unit(tx, where) if view.sees(entry)]
         wished = [entry for unit_id in named if (entry := tx.get(unit_id)) is not None]
         return _TaskUnits(found, meaning_of(tx, [*wished, *found], summary, vector), tx.head().seq)
 
