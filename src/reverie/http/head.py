@@ -1,6 +1,7 @@
-"""A connection: the head of a request is refused with 431 when it grows beyond a limit, before the caller is known, and
-the rest of a body that was answered already is read slowly (`http/drain.py`). A connection that asks nothing gives way
-to a new one before the process has no file left to open (`http/crowd.py`).
+"""A connection. The head of a request is refused with 431 when it grows beyond a limit, before the caller is known, and
+the rest of a body that was answered already is read slowly (`http/drain.py`). The head of an answer goes out with its
+body (`http/answers.py`). A connection that asks nothing gives way to a new one before the process has no file left to
+open (`http/crowd.py`).
 
 uvicorn drops the server that a target such as `http://name/path` names; here it is kept, for `http/origin.py`.
 
@@ -15,6 +16,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from reverie.http.answers import Answers
 from reverie.http.crowd import Crowd
 from reverie.http.drain import Drain
 from reverie.http.origin import TARGET
@@ -36,6 +38,7 @@ class BoundedHead(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """A caller connects."""
         super().connection_made(transport)
+        self._answers = Answers(transport)
         self._crowd.enter(transport, len(self.connections))
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -45,6 +48,7 @@ class BoundedHead(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """An answer is sent; a request that came in the meantime begins."""
+        self._answers.flush()
         super().on_response_complete()
         if self.cycle.response_complete:
             self._crowd.wait(self.transport)
@@ -89,6 +93,8 @@ class BoundedHead(HttpToolsProtocol):
         if not self.url.startswith(b"/"):
             self.scope[TARGET] = self.url  # type: ignore[literal-required]  # a key of our own
         super().on_headers_complete()
+        if self.cycle is not None:
+            self.cycle.transport = self._answers  # type: ignore[assignment]  # all that it uses of a transport
 
     def _refuse(self) -> None:
         lines = (

@@ -291,13 +291,12 @@ class Threads:
             self._start(lane, _Job(tenant, work, loop, future))
             return await future
 
-    def alone(self, tenant: str) -> bool:
+    def alone(self, tenant: str, leading: int = 0) -> bool:
         """Whether the event loop may work for this tenant itself: it competes with no thread, and keeps no other
-        tenant waiting.
+        tenant waiting. `leading`: threads that would make room for it.
         """
-        for turns in self._lanes.values():
-            if turns.running:
-                return False
+        if sum(sum(turns.running.values()) for turns in self._lanes.values() if turns.running) > leading:
+            return False
         return not self.crowded(tenant)
 
     def crowded(self, tenant: str) -> bool:

@@ -32,7 +32,7 @@ from reverie.redact import Redaction
 from reverie.search.text import searchable
 from reverie.services import Services
 from reverie.store.contract import WouldWait, WriteTx
-from reverie.store.group_commit import GroupCommit
+from reverie.store.group_commit import GroupCommit, Here
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -85,11 +85,11 @@ class Entries:
         drafts: Sequence[Draft],
         *,
         idempotency_key: str | None = None,
-        here: bool = False,
+        here: Here | None = None,
     ) -> list[Receipt]:
         """`put` for callers in an event loop: one thread of `pool` writes for all that wait.
 
-        `here`: the loop itself may, as long as it waits for nothing but the disk.
+        `here`: whether the loop itself may. It waits for nothing but the disk.
         """
         _check_request(actor, ref, drafts, idempotency_key)
         if _sharable(drafts, idempotency_key):
@@ -163,14 +163,17 @@ class Entries:
         return self._store(actor, placed, None, operation)
 
     def _store_at_once(self, key: tuple[Actor, str], placed: Sequence[Placed]) -> list[Receipt]:
-        """The same for a few short texts. Raises WouldWait instead of waiting."""
+        """The same for the first of them, as many as are short together. Raises WouldWait instead of waiting."""
         actor, operation = key
-        room = _SHORT if self._parts.store.free else -1
+        short, room = 0, _SHORT if self._parts.store.free else -1
         for _, draft in placed:
             room -= len(draft.content) if not draft.attributes else _SHORT + 1
-        if room < 0:
+            if room < 0:
+                break
+            short += 1
+        if not short:
             raise WouldWait
-        return self._store(actor, placed, None, operation, waits=False)
+        return self._store(actor, placed[:short], None, operation, waits=False)
 
     def _store(
         self,

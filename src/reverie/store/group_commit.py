@@ -4,8 +4,9 @@ Most of the cost of a write is per call: redacting and embedding 64 texts at onc
 64 times, and storing them in one body saves another tenth. A caller that arrives while another is being served waits in
 line; the one that finishes hands the lead to the first in line, which serves everyone waiting. A caller that arrives
 alone is served at once, at the cost of one look. Callers in an event loop join the same line: one thread leads for all
-of them and wakes their loop once per group. Where nothing but the disk has to be waited for, the loop serves a few of
-them itself, at the end of the turn in which they came: a change of thread costs more than that.
+of them and wakes their loop once per group. Where nothing but the disk has to be waited for, the loop serves some of
+them itself, at the end of the turns in which they came: a thread that works beside the loop doubles the cost of each,
+because both give the interpreter away and want it back at every step.
 """
 
 from __future__ import annotations
@@ -29,12 +30,16 @@ Answer = TypeVar("Answer")
 
 MOST_TOGETHER = 256
 MOST_HERE = 32
-"""A larger group is served by a thread: an event loop has others to look after."""
+"""Callers that an event loop serves in one turn: it has others to look after."""
 _A_CROWD = 4
 _MOST_CROWDS = 1024
 _WOKEN = 2
 _PATIENCE_SECONDS = 0.002
 _LOOK_AGAIN_SECONDS = 0.0003
+
+
+Here = Callable[[int], bool]
+"""Whether the event loop may serve now. The argument: threads that make room for it, and do not count."""
 
 
 class _Turn(Generic[Item, Answer]):
@@ -62,16 +67,20 @@ class _Awaited(Generic[Item, Answer]):
 
     __slots__ = ("answer", "error", "future", "here", "item", "loop", "pool")
 
-    def __init__(self, item: Item, pool: Executor, here: bool) -> None:
-        from asyncio import get_running_loop  # a program without asyncio never loads it
+    def __init__(self, item: Item, pool: Executor, here: Here | None) -> None:
+        import asyncio  # a program without it never loads it
 
         self.item = item
         self.answer: Answer | None = None
         self.error: BaseException | None = None
         self.pool = pool
         self.here = here
-        self.loop = get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Answer] = self.loop.create_future()
+
+    def may_be_served_here(self, leading: int = 0) -> bool:
+        """Whether the loop itself may serve, once so many threads have made room for it."""
+        return self.here is not None and self.here(leading)
 
     def settle(self) -> None:
         """In the loop: let the caller go on, unless it has stopped waiting."""
@@ -90,7 +99,8 @@ class GroupCommit(Generic[Key, Item, Answer]):
     """Serves items that share a key together. `serve` gives one answer per item.
 
     If it raises for several items at once, each is served alone, so that no caller fails because of another's item.
-    `at_once` is the same for event loops; it raises WouldWait instead of waiting.
+    `at_once` is the same for event loops: it serves the first of the items, as many as are quick, and raises WouldWait
+    instead of waiting.
     """
 
     def __init__(
@@ -128,10 +138,11 @@ class GroupCommit(Generic[Key, Item, Answer]):
             self._pass_on(key, line)
         return _outcome(own)
 
-    async def ask_soon(self, key: Key, item: Item, pool: Executor, *, here: bool = False) -> Answer:
+    async def ask_soon(self, key: Key, item: Item, pool: Executor, *, here: Here | None = None) -> Answer:
         """The same without blocking the event loop. Once asked, it is served, whether or not anybody still waits.
 
-        `here`: the loop may serve it itself, with all that came in the same turn of it, if that waits for nothing.
+        `here`: whether the loop may serve it itself, with all that came in the same turns of it, if that waits for
+        nothing.
         """
         own: _Awaited[Item, Answer] = _Awaited(item, pool, here)
         with self._lock:
@@ -140,45 +151,80 @@ class GroupCommit(Generic[Key, Item, Answer]):
                 self._lines[key] = [own]
             else:
                 line.append(own)
-        if line is None and here and self._at_once is not None:
-            own.loop.call_soon(self._serve_turn, key, self._lines[key], self._at_once)
-        elif line is None:
-            self._pass_on(key, self._lines[key])
+        if line is None:
+            line = self._lines[key]
+            if own.may_be_served_here():
+                own.loop.call_soon(self._serve_turn, own.loop, key, line, 0)
+            else:
+                self._pass_on(key, line)
         return await own.future
 
-    def _serve_turn(
-        self, key: Key, line: Line[Item, Answer], at_once: Callable[[Key, list[Item]], list[Answer]]
-    ) -> None:
-        """At the end of a turn of an event loop: serve what came in it here if that is quick, else in a thread."""
+    def _serve_turn(self, loop: asyncio.AbstractEventLoop, key: Key, line: Line[Item, Answer], came: int) -> None:
+        """At the end of a turn of an event loop: serve those who came here if that is quick, else in a thread.
+
+        Callers that were answered together come back one after the other. While each turn brings more of them, they are
+        waited for. `came`: those that were in line at the end of the turn before.
+        """
+        if came < len(line) < MOST_HERE and (len(line) > 1 or key in self._crowds):
+            loop.call_soon(self._serve_turn, loop, key, line, len(line))
+            return
         with self._lock:
-            group = [one for one in line if isinstance(one, _Awaited) and one.here]
-            alone = len(self._lines) == 1 and len(group) == len(line) <= MOST_HERE
-        try:
             # Those of several keys share a commit only when they come from threads.
-            done = alone and _served(at_once, key, group)
+            group = _waiting_in(loop, line[:MOST_HERE]) if len(self._lines) == 1 else []
+        served = 0
+        try:
+            served = self._serve_here(key, group)
         except BaseException:  # interrupted: it may be stored or not, so it is not stored again
+            served = len(group)
             for turn in group:
                 turn.error = _interrupted()
-            done = True
             raise
         finally:
-            if done:
-                with self._lock:
-                    del line[: len(group)]
-                _settle(group)
-            self._pass_on(key, line)
+            with self._lock:
+                del line[:served]
+            if served:
+                self._note_crowd(key, served)
+            for turn in group[:served]:
+                turn.settle()
+            if served and (following := _waiting_in(loop, line[:1])) and following[0].may_be_served_here():
+                loop.call_soon(self._serve_turn, loop, key, line, 0)
+            else:
+                self._pass_on(key, line)
+
+    def _serve_here(self, key: Key, group: Sequence[_Awaited[Item, Answer]]) -> int:
+        """Serve the first of a group without waiting. How many: none when it would wait or one of several was
+        refused.
+        """
+        if not group or self._at_once is None:
+            return 0
+        try:
+            answers = self._at_once(key, [turn.item for turn in group])
+        except WouldWait:
+            return 0
+        except Exception as fault:
+            if len(group) > 1:
+                return 0
+            group[0].error = fault
+            return 1
+        for turn, answer in zip(group, answers, strict=False):
+            turn.answer = answer
+        return len(answers)
+
+    def _note_crowd(self, key: Key, size: int) -> None:
+        """Remember the size of a group, where that was not one caller alone."""
+        if size == 1:
+            self._crowds.pop(key, None)
+            return
+        if len(self._crowds) >= _MOST_CROWDS:
+            self._crowds.clear()
+        self._crowds[key] = size
 
     def _lead(self, key: Key, line: Line[Item, Answer], own: _Turn[Item, Answer] | _Awaited[Item, Answer]) -> None:
         self._await_crowd(line, self._crowds.get(key, 1))
         with self._lock:
             group = [own, *line[: MOST_TOGETHER - 1]]
             del line[: MOST_TOGETHER - 1]
-        if len(group) < _A_CROWD:
-            self._crowds.pop(key, None)
-        else:
-            if len(self._crowds) >= _MOST_CROWDS:
-                self._crowds.clear()
-            self._crowds[key] = len(group)
+        self._note_crowd(key, len(group))
         try:
             self._answer(key, group)
         except BaseException:  # the leader was interrupted: the others must not wait for ever
@@ -189,12 +235,14 @@ class GroupCommit(Generic[Key, Item, Answer]):
             _wake(group)
 
     def _lead_for_loops(self, key: Key, line: Line[Item, Answer]) -> None:
-        """Lead, in a thread of its own, until a waiting thread takes over or the line is empty."""
+        """Lead, in a thread of its own, until a waiting thread or the loop takes over or the line is empty."""
         try:
-            while self._pass_on(key, line, here=True):
+            leads = True
+            while leads:
                 with self._lock:
                     own = line.pop(0)
                 self._lead(key, line, own)
+                leads = self._pass_on(key, line, leading=True)
         except BaseException:
             self._pass_on(key, line)
             raise
@@ -223,8 +271,8 @@ class GroupCommit(Generic[Key, Item, Answer]):
         for turn, answer in zip(group, answers, strict=True):
             turn.answer = answer
 
-    def _pass_on(self, key: Key, line: Line[Item, Answer], *, here: bool = False) -> bool:
-        """Appoint the first in line. True when that one waits in a loop and the caller leads for it (`here`)."""
+    def _pass_on(self, key: Key, line: Line[Item, Answer], *, leading: bool = False) -> bool:
+        """Appoint the first in line. True when that one waits in a loop, and the thread that calls leads on for it."""
         with self._lock:
             if not line:
                 del self._lines[key]
@@ -236,30 +284,33 @@ class GroupCommit(Generic[Key, Item, Answer]):
             first.leads = True
             first.wake()
             return False
-        if not here:
-            try:
-                first.pool.submit(self._lead_for_loops, key, line)
-            except RuntimeError:  # the pool is closed: its callers learn so from what they asked for
-                self._lead_for_loops(key, line)
-        return here
-
-
-def _served(
-    serve: Callable[[Key, list[Item]], list[Answer]], key: Key, group: Sequence[_Awaited[Item, Answer]]
-) -> bool:
-    """Serve a group without waiting. False: nothing was done, because it would wait or one of several was refused."""
-    try:
-        answers = serve(key, [turn.item for turn in group])
-    except WouldWait:
+        if leading:
+            return not self._hand_back(key, line, first)
+        try:
+            first.pool.submit(self._lead_for_loops, key, line)
+        except RuntimeError:  # the pool is closed: its callers learn so from what they asked for
+            self._lead_for_loops(key, line)
         return False
-    except Exception as fault:
-        if len(group) > 1:
+
+    def _hand_back(self, key: Key, line: Line[Item, Answer], first: _Awaited[Item, Answer]) -> bool:
+        """Let the loop of the first in line serve again, if it may once this thread is gone."""
+        if len(self._lines) > 1 or not first.may_be_served_here(leading=1):
             return False
-        group[0].error = fault
+        try:
+            first.loop.call_soon_threadsafe(self._serve_turn, first.loop, key, line, 0)
+        except RuntimeError:  # the loop is closed
+            return False
         return True
-    for turn, answer in zip(group, answers, strict=True):
-        turn.answer = answer
-    return True
+
+
+def _waiting_in(loop: asyncio.AbstractEventLoop, line: Line[Item, Answer]) -> list[_Awaited[Item, Answer]]:
+    """Those at the head of a line that wait in this event loop, which may serve them."""
+    found: list[_Awaited[Item, Answer]] = []
+    for one in line:
+        if not isinstance(one, _Awaited) or one.loop is not loop or one.here is None:
+            break
+        found.append(one)
+    return found
 
 
 def _interrupted() -> StoreError:

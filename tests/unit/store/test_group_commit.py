@@ -222,9 +222,10 @@ def test_an_interrupted_thread_leaves_no_loop_waiting() -> None:
 class Here:
     """Serves by doubling; `groups` has the thread of each group: the loop's own, or one of the pool."""
 
-    def __init__(self, fault: BaseException | None = None) -> None:
+    def __init__(self, fault: BaseException | None = None, most: int = MOST_HERE) -> None:
         self.groups: list[tuple[bool, list[int]]] = []
         self.fault = fault
+        self.most = most
         self.gathering: GroupCommit[str, int, int] = GroupCommit(self.serve, self.at_once)
 
     def serve(self, key: str, items: list[int]) -> list[int]:
@@ -236,6 +237,7 @@ class Here:
     def at_once(self, key: str, items: list[int]) -> list[int]:
         if isinstance(self.fault, WouldWait):
             raise self.fault
+        items = items[: self.most]
         self.groups.append((True, items))
         if self.fault is not None and 3 in items:
             raise self.fault
@@ -243,7 +245,7 @@ class Here:
 
     def ask(self, *asked: tuple[str, int], here: bool = True) -> list[int | BaseException]:
         async def story() -> list[int | BaseException]:
-            waiting = [self.gathering.ask_soon(key, n, pool, here=here) for key, n in asked]
+            waiting = [self.gathering.ask_soon(key, n, pool, here=lambda _: here) for key, n in asked]
             return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 60)
 
         with ThreadPoolExecutor(2) as pool:
@@ -271,10 +273,20 @@ def test_what_would_wait_is_served_once_by_a_thread() -> None:
     assert counter.groups == []
 
 
-def test_a_crowd_or_several_keys_are_served_by_threads() -> None:
-    crowd, several = Here(), Here()
+def test_a_crowd_is_served_in_several_turns_of_the_loop() -> None:
+    crowd = Here()
     assert crowd.ask(*(("k", n) for n in range(MOST_HERE + 1))) == [n * 2 for n in range(MOST_HERE + 1)]
-    assert not any(here for here, _ in crowd.groups)
+    assert crowd.groups == [(True, list(range(MOST_HERE))), (True, [MOST_HERE])]
+
+
+def test_the_loop_serves_the_first_of_a_turn_as_many_as_are_quick() -> None:
+    counter = Here(most=3)
+    assert counter.ask(*(("k", n) for n in range(8))) == [n * 2 for n in range(8)]
+    assert counter.groups == [(True, [0, 1, 2]), (True, [3, 4, 5]), (True, [6, 7])]
+
+
+def test_several_keys_are_served_by_threads() -> None:
+    several = Here()
     assert several.ask(("a", 1), ("b", 2)) == [2, 4]
     assert sorted(items for _, items in several.groups) == [[1], [2]]
     assert not several.groups[0][0]
@@ -288,6 +300,71 @@ def test_a_refusal_in_a_turn_is_its_callers_alone() -> None:
     alone = Here(Invalid("not this one"))
     assert isinstance(alone.ask(("k", 3))[0], Invalid)
     assert alone.groups == [(True, [3])]
+
+
+def test_callers_that_come_back_one_by_one_are_served_together() -> None:
+    counter = Here()
+
+    async def story() -> None:
+        async def client(number: int) -> None:
+            for again in range(5):
+                for _ in range(number if again else 0):  # a turn of the loop each
+                    await asyncio.sleep(0)
+                await counter.gathering.ask_soon("k", number, pool, here=lambda _: True)
+
+        await asyncio.wait_for(asyncio.gather(*map(client, range(8))), 60)
+
+    with ThreadPoolExecutor(2) as pool:
+        asyncio.run(story())
+    assert [sorted(items) for _, items in counter.groups] == [list(range(8))] * 5
+    assert all(here for here, _ in counter.groups)
+
+
+def test_a_caller_alone_is_served_in_the_turn_it_came() -> None:
+    counter = Here()
+
+    async def story() -> None:
+        for n in range(3):
+            asked = asyncio.ensure_future(counter.gathering.ask_soon("k", n, pool, here=lambda _: True))
+            await asyncio.sleep(0)  # asks
+            await asyncio.sleep(0)  # is served
+            assert counter.groups[-1] == (True, [n])
+            assert await asked == n * 2
+
+    with ThreadPoolExecutor(2) as pool:
+        asyncio.run(story())
+
+
+def test_a_thread_that_had_to_serve_hands_back_to_the_loop() -> None:
+    counter = Here()
+    waits, served = True, threading.Event()
+
+    def at_once(key: str, items: list[int]) -> list[int]:
+        if waits:
+            raise WouldWait
+        return Here.at_once(counter, key, items)
+
+    def serve(key: str, items: list[int]) -> list[int]:
+        nonlocal waits
+        assert served.wait(60)
+        waits = False
+        return Here.serve(counter, key, items)
+
+    gathering: GroupCommit[str, int, int] = GroupCommit(serve, at_once)
+
+    async def story() -> None:
+        first = asyncio.ensure_future(gathering.ask_soon("k", 0, pool, here=lambda _: True))
+        while gathering._lines.get("k") != []:  # until a thread has taken it
+            await asyncio.sleep(0.001)
+        others = [asyncio.ensure_future(gathering.ask_soon("k", n, pool, here=lambda _: True)) for n in (1, 2)]
+        await asyncio.sleep(0)
+        served.set()
+        assert await asyncio.wait_for(asyncio.gather(first, *others), 60) == [0, 2, 4]
+
+    with ThreadPoolExecutor(2) as pool:
+        asyncio.run(story())
+    assert counter.groups == [(False, [0]), (True, [1, 2])]
+    assert gathering._lines == {}
 
 
 def test_only_a_key_that_had_a_crowd_waits_for_one() -> None:

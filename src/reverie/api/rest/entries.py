@@ -58,9 +58,9 @@ async def put(
     drafts = to_drafts(body)
     call.charge(1)
     entries, actor, threads = call.host.entries, call.actor, call.threads
-    pool, alone = threads.executor(Lane.WRITE, actor.tenant), threads.alone(actor.tenant)
+    pool, here = threads.executor(Lane.WRITE, actor.tenant), partial(threads.alone, actor.tenant)
     with threads.asking(actor.tenant):
-        (receipt,) = await entries.put_soon(pool, actor, ref, drafts, idempotency_key=idempotency_key, here=alone)
+        (receipt,) = await entries.put_soon(pool, actor, ref, drafts, idempotency_key=idempotency_key, here=here)
     headers = {"ETag": etag(receipt.version), "Location": f"{call.scope['path']}/{quote(receipt.id, safe='')}"}
     if receipt.replayed:
         headers |= _REPLAYED
