@@ -14,6 +14,10 @@ EXPECTED = '"mapping" with nodes of "message", "parent" and "children"'
 _ROLES = ("user", "assistant")
 _CITATION = re.compile("\\s*(?:\ue200.*?\ue201|【\\d[\\d:]*†[^】]{0,80}】)", re.DOTALL)
 """Markers of a source in an answer; the page draws them as links."""
+_SAVED = re.compile(r"^\s*(?:\d+\.|[-*])?\s*(?:\[(\d{4}-\d\d-\d\d)\]\.?)?\s*(.*\S)")
+"""A line of the saved memories: number, day, words."""
+MEMORY = "memory"
+"""The tag of what ChatGPT saved as a memory itself."""
 
 
 def fits(path: Path, head: bytes) -> bool:
@@ -22,7 +26,11 @@ def fits(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> Iterator[Item]:
-    """One record per message of the branch in use; system and tool messages and hidden ones are left out."""
+    """One record per message of the branch in use; system and tool messages and hidden ones are left out.
+
+    What ChatGPT saved as a memory is a note: each call of its tool for that, and the newest list of all of them.
+    """
+    saved: tuple[float, str, str] = (-1.0, "", "")
     for place, row in conversations(path):
         mapping = row.get("mapping")
         if not isinstance(mapping, dict):
@@ -32,7 +40,24 @@ def read(path: Path) -> Iterator[Item]:
         for order, node in enumerate(_branch(mapping, row.get("current_node"), path, place), 1):
             message = node.get("message")
             if isinstance(message, dict):
-                yield from _message(message, path, f"{place}, message {order}", session, title, order)
+                where = f"{place}, message {order}"
+                listed = member(message, "content", dict, path, where).get("model_set_context")
+                if isinstance(listed, str) and listed.strip():
+                    saved = max(saved, (_newest(row), listed, where))
+                else:
+                    yield from _message(message, path, where, session, title, order)
+    for line in saved[1].splitlines():
+        if line.strip() and (one := _SAVED.match(line)):
+            yield _memory(one[2], saved[2], moment(one[1]))
+
+
+def _memory(text: str, place: str, at: int | None) -> Record:
+    return Record(f"{MEMORY}\0{text}", text, place, tags=(MEMORY,), actor="assistant", role="assistant", created_at=at)
+
+
+def _newest(row: Mapping[str, Any]) -> float:
+    at = row.get("update_time") or row.get("create_time")
+    return float(at) if isinstance(at, int | float) else 0.0
 
 
 def _branch(mapping: Mapping[str, Any], current: Any, path: Path, place: str) -> list[dict[str, Any]]:
@@ -70,10 +95,11 @@ def _message(
         named = {"system": "the system", "tool": "a tool"}.get(str(role), "another role")
         yield Skipped(place, f"a message of {named}")
         return
-    if role == "assistant" and message.get("recipient") not in (None, "all"):
-        yield Skipped(place, "a call of a tool")
-        return
     text = _CITATION.sub("", _text(member(message, "content", dict, path, place)))
+    if role == "assistant" and message.get("recipient") not in (None, "all"):
+        saved = message["recipient"] == "bio" and text
+        yield _memory(text, place, moment(message.get("create_time"))) if saved else Skipped(place, "a call of a tool")
+        return
     if not text:
         yield Skipped(place, "a message without text")
         return

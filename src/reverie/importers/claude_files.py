@@ -141,8 +141,8 @@ def _transcript(path: Path, root: Path) -> Iterator[Item]:
         if line["type"] not in _ROLES or not isinstance(message, dict) or line.get("isMeta"):
             yield Skipped(place, "a line that is no message")
             continue
-        if line.get("isSidechain"):
-            yield Skipped(place, "a message of a sub-agent")
+        if line.get("isSidechain") or line.get("isCompactSummary"):
+            yield Skipped(place, f"a {'message of a sub-agent' if line.get('isSidechain') else 'summary of messages'}")
             continue
         text = without_blocks(content_text(message.get("content")))
         if text.startswith(_COMMAND):

@@ -52,6 +52,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             said("assistant", [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "It needs a clock."}]),
             said("user", [{"type": "tool_result", "tool_use_id": "t", "content": "1 passed"}]),
             said("assistant", [{"type": "text", "text": "Looked at 14 files."}], isSidechain=True),
+            said("user", "This session continues another: the test was flaky.", isCompactSummary=True),
             {"type": "system", "subtype": "turn_duration", "sessionId": SESSION},
         ),
     )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.unit.importers import sources
 
+from reverie.core.clock import from_iso
 from reverie.core.errors import Invalid
 from reverie.importers import FORMATS, detect, load, record
 from reverie.importers.record import Record, Skipped, moment, pieces
@@ -59,6 +60,57 @@ def test_mem0_rows_of_history_after_the_memories(tmp_path: Path) -> None:
     records, skipped = found("mem0", path)
     assert [record.content for record in records] == ["Then.", "Now."]
     assert len(skipped) == 1
+
+
+def test_mem0_that_expires(tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "memory": "Parks at gate 4.", "expiration_date": "2126-01-31", "app_id": "fleet"},
+        {"id": "b", "memory": "Parked at gate 2.", "expiration_date": "2025-01-31"},
+    ]
+    records, skipped = found("mem0", sources.write(tmp_path / "m.json", {"results": rows}))
+    assert [(one.content, one.expires_at) for one in records] == [
+        ("Parks at gate 4.", from_iso("2126-01-31T23:59:59Z"))
+    ]
+    assert records[0].attributes["mem0"] == {"app_id": "fleet"}
+    assert [one.reason for one in skipped] == ["an expired memory"]
+
+
+def test_what_chatgpt_saved_as_memories(tmp_path: Path) -> None:
+    """Its tool `bio` is called with a memory; the list of all of them stands in conversations, the newest counts."""
+
+    def node(name: str, parent: str | None, role: str, content: dict[str, Any], **more: Any) -> dict[str, Any]:
+        message = {"id": f"m-{name}", "author": {"role": role}, "content": content, "create_time": 1767600000, **more}
+        return {"id": name, "parent": parent, "children": [], "message": message}
+
+    def listed(text: str) -> dict[str, Any]:
+        return {"content_type": "model_editable_context", "model_set_context": text, "repository": None}
+
+    def conversation(name: str, updated: int, memories: str) -> dict[str, Any]:
+        mapping = {
+            "l": node("l", None, "assistant", listed(memories), weight=0),
+            "u": node("u", "l", "user", {"content_type": "text", "parts": ["I keep bees."]}),
+            "b": node("b", "u", "assistant", {"content_type": "text", "parts": ["Keeps bees."]}, recipient="bio"),
+            "t": node("t", "b", "tool", {"content_type": "text", "parts": ["Model set context updated."]}),
+            "w": node("w", "t", "assistant", {"content_type": "code", "text": "search()"}, recipient="web"),
+        }
+        return {"id": name, "update_time": updated, "mapping": mapping, "current_node": "w"}
+
+    old = conversation("old", 1767600000, "1. [2025-11-02]. Lives in Lyon.")
+    new = conversation("new", 1767700000, "1. [2026-01-04]. Lives in Kiel.\n\n2. Likes rye bread.\n3. Keeps bees.")
+    records, skipped = found("chatgpt", sources.write(tmp_path / "conversations.json", [new, old]))
+    saved = [one for one in records if one.tags == ("memory",)]
+    assert [one.content for one in saved] == [
+        "Keeps bees.",
+        "Keeps bees.",
+        "Lives in Kiel.",
+        "Likes rye bread.",
+        "Keeps bees.",
+    ]
+    assert len({one.key for one in saved}) == 3
+    assert {one.kind for one in saved} == {"note"}
+    assert saved[2].created_at == moment("2026-01-04")
+    assert [one.content for one in records if one.kind == "message"] == ["I keep bees.", "I keep bees."]
+    assert sorted({one.reason for one in skipped}) == ["a call of a tool", "a message of a tool"]
 
 
 def test_chatgpt_follows_the_branch_in_use(tmp_path: Path) -> None:
@@ -229,7 +281,8 @@ DAMAGED: list[tuple[str, str, Any, str]] = [
     ),
     ("mcp-memory", "m.json", '{"type":"entity","name":"A"}', "line 1: expected"),
     ("mcp-memory", "m.json", "not json", "line 1"),
-    ("mem0", "m.json", {"results": [{"id": "a"}]}, "line 1: expected records"),
+    ("mem0", "m.json", {"results": [{"id": "a", "memory": "x"}, {"id": "b"}]}, "record 2: expected records"),
+    ("mem0", "m.jsonl", '{"id": "a", "memory": "x"}\n{"id": 1, "memory": "x"}\n', "line 2: expected records"),
     ("mem0", "m.json", "[1]", "expected records"),
     ("mem0", "m.json", '{"results": 3}', "expected records"),
     ("chatgpt", "c.json", [{"title": "x"}], "conversation 1: expected"),

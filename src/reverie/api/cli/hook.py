@@ -29,6 +29,8 @@ MOST_TEXT = 8000
 _BATCH = 500
 _ADDED = ("<command-", "<local-command", "<system-", "<environment_context", "<user_instructions", "# AGENTS.md ")
 """Prefixes of messages that an agent wrote in its user's name."""
+_LEFT_OUT = ("isMeta", "isSidechain", "isCompactSummary")
+"""Marks of lines that neither side said: notes of the agent, sub-agents, summaries of what is stored already."""
 _NEWEST = 5
 
 
@@ -201,7 +203,7 @@ def messages(path: str) -> Iterator[tuple[str, str, str]]:
                 line = orjson.loads(raw)
             except orjson.JSONDecodeError:  # cut by a crash, or being written
                 continue
-            if not isinstance(line, dict) or line.get("isMeta") or line.get("isSidechain"):
+            if not isinstance(line, dict) or any(map(line.get, _LEFT_OUT)):
                 continue
             inner = line.get("message") or line.get("payload")
             message: dict[str, Any] = inner if isinstance(inner, dict) else line

@@ -24,6 +24,7 @@ TRANSCRIPT: list[dict[str, Any]] = [
     {"type": "assistant", "uuid": "a1", "message": {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Understood: tabs."}, {"type": "tool_use", "name": "Bash", "input": {}}]}},
     {"type": "user", "uuid": "t1", "message": {"role": "user", "content": [{"type": "tool_result", "content": "ls output"}]}},
     {"type": "assistant", "uuid": "s1", "isSidechain": True, "message": {"role": "assistant", "content": "Of a subagent."}},
+    {"type": "user", "uuid": "z1", "isCompactSummary": True, "message": {"role": "user", "content": "Summary of before."}},
     {"type": "user", "uuid": "u2", "message": {"role": "user", "content": [{"type": "text", "text": "Deploys happen on Fridays."}]}},
 ]  # fmt: skip
 
