@@ -261,6 +261,24 @@ def test_an_item_beyond_the_window_costs_no_pass_and_the_talk_goes_on(
     assert say(window, "what do you know?").startswith("I know 1:")
 
 
+@pytest.mark.parametrize("chained", [False, True])
+def test_a_conversation_that_moves_to_a_far_smaller_model_goes_on(
+    provider: Emulator, memory: reverie.Memory, chained: bool
+) -> None:
+    """An eighth of it is still too long there. It was refused for ever, and the short question got the blame."""
+    provider.context = 400_000
+    window = opened(provider, memory, trigger_input_tokens=None, store=chained)
+    for number in range(20):
+        say(window, f"fact:{number} " + "word " * 3000)
+    provider.context, provider.models = 3000, (*provider.models, "small-local")
+    first, *later = (window.create(model="small-local", input=f"fact:new{n} and?").output_text for n in range(3))
+    assert "fact:new0" in first
+    assert all("fact:new0" in answer for answer in later)
+    rebuilt = [seen.tokens for seen in provider.requests("create") if seen.body["model"] == "small-local"]
+    assert rebuilt == sorted(rebuilt[:5], reverse=True) + rebuilt[5:]
+    assert window.state.refused_at_tokens < 10_000  # the smallest that was refused, so that the next pass comes in time
+
+
 def test_a_limit_that_the_provider_names_is_learned(provider: Emulator, memory: reverie.Memory) -> None:
     said = "This model's maximum context length is 4,000 tokens, however you requested 9000 tokens."
     error = {"error": {"message": said, "type": "invalid_request_error", "code": "context_length_exceeded"}}

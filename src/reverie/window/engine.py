@@ -102,7 +102,8 @@ class Engine(Recovery):
     def _open(self, given: Any, input_is: InputIs, params: Json, *, stream: bool) -> Steps:
         self.diagnostics = Diagnostics()
         self.given = (given, input_is, params)
-        self._refused, self._rebuilds, self.foreign = None, 0, None
+        self._refused = self._least_refused = self.foreign = None
+        self._rebuilds = 0
         yield Keep(self.current)
         if self.state.background is not None:
             unsettled: RequestOutcome | None = yield from self._settle()
@@ -267,8 +268,9 @@ class Engine(Recovery):
     def _learn(self, turn: Turn) -> None:
         """Learn the length that the provider refuses: the smallest refused one, unless a longer one was accepted."""
         state = self.state
-        if self._refused is not None:
-            state.refused_at_tokens = min(self._refused, state.refused_at_tokens or self._refused)
+        refused = self._least_refused or self._refused
+        if refused is not None:
+            state.refused_at_tokens = min(refused, state.refused_at_tokens or refused)
         accepted = (turn.usage or {}).get("input_tokens")
         if isinstance(accepted, int) and accepted >= (state.refused_at_tokens or accepted + 1):
             state.refused_at_tokens = None

@@ -28,6 +28,9 @@ from reverie.window.turn import InputIs, Turn
 
 _SERVER_FAULTS = 2
 _MOST_REBUILDS = 3
+"""Rebuilds to half, a quarter and an eighth of what was refused."""
+_BARE_TOKENS = 400
+"""After them, what goes in front of the new items: little more than the checkpoint."""
 _CHAIN_LOSS = frozenset({"chain_lost", "item_not_persisted", "malformed", "unpaired_call", "other"})
 
 
@@ -39,6 +42,8 @@ class Recovery(Passes):
         self._raise_reported = False
         self._refused: int | None = None
         """The tokens of the request that was refused for length in this turn."""
+        self._least_refused: int | None = None
+        """The smallest of them, those of rebuilds included."""
         self._rebuilds = 0
         self.given: tuple[Any, InputIs, Json] | None = None
 
@@ -186,14 +191,20 @@ class Recovery(Passes):
             if (yield from self._overflow_pass()):
                 return True
         own = not state.match and not state.items  # all of it is the caller's
-        if self._rebuilds >= _MOST_REBUILDS or (own and not pending.history):
-            self._refused = None
+        bare = self._rebuilds == _MOST_REBUILDS and self._room(_MOST_REBUILDS) > _BARE_TOKENS
+        if (self._rebuilds >= _MOST_REBUILDS and not bare) or (own and not pending.history):
+            self._refused = self._least_refused = None
             self.diagnostics["remote_compaction"] = too_large
             return False
+        self._least_refused = min(state.pressure()[0], self._least_refused or self._refused)
         self._rebuilds += 1
-        room = min(self._refused >> self._rebuilds, trigger_tokens(state) // 2 >> (self._rebuilds - 1))
+        room = _BARE_TOKENS if bare else self._room(self._rebuilds)
         yield from self._shorten_history(room) if own else self._drop_to_checkpoint(room=room)
         return True
+
+    def _room(self, times: int) -> int:
+        """Tokens of the rebuild after so many refusals."""
+        return min((self._refused or 0) >> times, trigger_tokens(self.state) // 2 >> (times - 1))
 
     def _shorten_history(self, room: int) -> Steps:
         """A history that begins a window was refused for length: send what of it fits `room` tokens."""
