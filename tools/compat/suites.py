@@ -45,10 +45,11 @@ _WORDS = "wants the words of their error; ours says that the window is closed"
 _WRAPPED = "looks into the list or the connections of the session that theirs wraps, or wants its private methods"
 _AS_STORED = "wants ids and statuses back as they were stored; ours returns items as they are to be sent"
 
-_TIES = "wants equally good memories in the order they were added; Reverie puts the newer first"
+_TIES = "wants memories with as many of the words in the order they were added; Reverie ranks by meaning too"
 
 _FILES = "looks into the file of their provider, its name, format or serializer"
 _STATE = "wants messages in the session's state; ours are in the store"
+_PIECES = "wants how an earlier release joins the pieces of a call; with this one it fails with their own provider too"
 
 _DISK = "is about modes and links on a disk"
 
@@ -223,6 +224,7 @@ SUITES = (
         select="HistoryProvider or TestContextProvider",
         left_out={
             "test_state_is_serializable": _STATE,
+            "test_after_run_stores_coalesced_code_interpreter_chunks": _PIECES,
             "test_is_marked_experimental": _FILES,
             "test_uses_msgspec_json_by_default": _FILES,
             "test_stores_and_loads_length_prefixed_msgpack": _FILES,

@@ -18,7 +18,7 @@ from reverie.protocols.anthropic.stores import Stores
 from reverie.protocols.anthropic.tool import ROOT, MemoryCommands, ToolFault
 
 try:
-    from anthropic import Anthropic
+    from anthropic import Anthropic, AsyncAnthropic
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 except ImportError:  # pragma: no cover
     raise Invalid("The memory tool needs the client of Anthropic: pip install 'reverie[anthropic]'") from None
@@ -86,7 +86,7 @@ class RemoteCommands:
 
 
 def commands(
-    memory: OpenMemory | Anthropic,
+    memory: OpenMemory | Anthropic | AsyncAnthropic,
     store: str | None,
     *,
     session: str | None = None,
@@ -103,7 +103,7 @@ def commands(
     if client is not None:
         options = {"session": session, "on_exists": on_exists, "view_limit": view_limit}
         return RemoteCommands(client, store, options)
-    assert not isinstance(memory, Anthropic)
+    assert not isinstance(memory, Anthropic | AsyncAnthropic)
     host, actor = memory.host, memory.actor
     if store.startswith(STORE):
         store_id = host.use(Stores).get(actor, store).id
@@ -115,11 +115,26 @@ def commands(
     )
 
 
-def _client(memory: OpenMemory | Anthropic) -> Anthropic | None:
-    """The client of a running host; None for a memory in this process."""
+def _client(memory: OpenMemory | Anthropic | AsyncAnthropic) -> Anthropic | None:
+    """The client of a running host; None for a memory in this process.
+
+    An asynchronous client gets a synchronous twin: work runs in threads.
+    """
     if isinstance(memory, Anthropic):
         return memory
-    host: Any = memory.host
+    if isinstance(memory, AsyncAnthropic):
+        return Anthropic(
+            base_url=memory.base_url,
+            api_key=memory.api_key,
+            auth_token=memory.auth_token,
+            max_retries=memory.max_retries,
+            timeout=memory.timeout,
+        )
+    host: Any = getattr(memory, "host", None)
+    if host is None:
+        raise Invalid(
+            "The memory tool takes what reverie.open(...) returns, or a client of Anthropic whose base_url is a host."
+        )
     if not isinstance(host, RemoteHost):
         return None
     connection = host.connection
@@ -131,7 +146,7 @@ class _Tool:
 
     def __init__(
         self,
-        memory: OpenMemory | Anthropic,
+        memory: OpenMemory | Anthropic | AsyncAnthropic,
         store: str | None = None,
         *,
         session: str | None = None,

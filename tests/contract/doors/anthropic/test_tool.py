@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from anthropic import Anthropic
+from anthropic import Anthropic, AsyncAnthropic
 from anthropic.lib.tools import ToolError
 from tests.contract.doors.anthropic.conftest import Live
 
 from reverie.anthropic import AsyncMemoryTool, MemoryTool
+from reverie.core.errors import Invalid
 from reverie.library import Memory
 from reverie.protocols.anthropic.tool import ToolFault, located, size_text
 
@@ -328,6 +329,24 @@ def test_the_asynchronous_tool(memory: Memory) -> None:
     shown, cleared = asyncio.run(go())
     assert shown.endswith("     1\tx")
     assert cleared == "All memory cleared"
+
+
+def test_the_asynchronous_tool_takes_the_asynchronous_client(client: Anthropic) -> None:
+    import asyncio
+
+    async def go() -> Any:
+        async with AsyncAnthropic(base_url=client.base_url, api_key=client.api_key) as theirs:
+            tool = AsyncMemoryTool(theirs, store="assistant")
+            await tool.call({"command": "create", "path": "/memories/a", "file_text": "x"})
+            return await tool.handle({"command": "view", "path": "/memories/a"})
+
+    assert asyncio.run(go())["content"].endswith("     1\tx")
+    assert [store.name for store in client.beta.memory_stores.list().data] == ["assistant"]
+
+
+def test_the_tool_says_what_it_takes() -> None:
+    with pytest.raises(Invalid, match=r"reverie\.open"):
+        MemoryTool("./memory", store="a")  # type: ignore[arg-type]
 
 
 def test_the_tool_on_a_host(live: Live, client: Anthropic) -> None:
