@@ -10,6 +10,8 @@ from typing import Any
 
 import apsw
 
+from reverie.store.sqlite import checksums
+
 FAULTS = ("crash", "write fails", "sync fails", "disk full", "clock jump", "lease ends", "connection lost")
 _LEASE_MS = 20 * 60_000
 _DAY = 86_400_000
@@ -34,7 +36,9 @@ class Disk(apsw.VFS):
         self.fail_write = self.fail_sync = 0
         """Which of the next writes or synchronisations fails; 0: none."""
         self.full = False
-        super().__init__(name, "unix" if "unix" in apsw.vfs_names() else "")
+        self.below = checksums.load() or "unix"
+        """The file layer of the product: what reaches the disk is what it makes of a page."""
+        super().__init__(name, self.below)
 
     def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
         path = str(name.filename()) if isinstance(name, apsw.URIFilename) else str(name)
@@ -83,12 +87,13 @@ class File(apsw.VFSFile):
     def __init__(self, disk: Disk, name: Any, flags: list[int], path: str) -> None:
         self._disk = disk
         self._path = path
-        super().__init__("unix", name, flags)
+        super().__init__(disk.below, name, flags)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         self._disk.writes()
         super().xWrite(data, offset)
-        self._disk.since.setdefault(self._path, []).append(Change(offset, bytes(data)))
+        written = super().xRead(len(data), offset)  # with the checksum of the page, if it has one
+        self._disk.since.setdefault(self._path, []).append(Change(offset, bytes(written)))
 
     def xTruncate(self, newsize: int) -> None:  # noqa: N802
         super().xTruncate(newsize)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from tests.simulate.explore import explore
+from tests.simulate.faults import Disk
 from tests.simulate.runner import Run
 from tests.simulate.seeds import run_seed
 from tests.simulate.settle import settle
@@ -20,6 +22,7 @@ from reverie.memory import lifecycle
 from reverie.memory.entries import Entries
 from reverie.memory.policy import RuleBook
 from reverie.privacy.forget import Forget
+from reverie.store.sqlite.checksums import sound
 
 
 def first_broken(scene: Scene, *names: str, most: int = 40) -> Run:
@@ -40,6 +43,17 @@ def test_a_seed_is_a_run(sqlite_scene: Scene) -> None:
             other.outcomes,
             other.broken,
         )
+
+
+def test_a_simulated_disk_keeps_the_checksums_of_pages(sqlite_scene: Scene) -> None:
+    """Pages without them are damaged to the product, which leaves such pages as they are."""
+    with sqlite_scene.world(disk=Disk("checked")) as world:
+        file = Path(world.store.path)  # type: ignore[attr-defined]
+        world.host.entries.put(world.actor(0), NOTES, [Draft(f"Crate {n} is blue.") for n in range(300)])
+        world.store.close()
+        pages = file.read_bytes()
+    size = int.from_bytes(pages[16:18], "big")
+    assert all(sound(pages[at : at + size]) for at in range(0, len(pages), size))
 
 
 def test_a_lost_write_is_found(sqlite_scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

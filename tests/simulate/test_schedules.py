@@ -20,6 +20,7 @@ KEPT = {
     "a remembered answer kept the reason of a MERGE": ("MERGE forget@0", "0:3 1:4"),
     "a change of a memory's metadata brought its forgotten text back": ("mark forget@0", "1:1 0:2 1:3 0:1"),
     "a memory was stored and forgotten, and its caller was refused": ("mem0 forget@0", "1:1 0:2 1:3 0:1"),
+    "a look at the store by one caller stopped all others of mem0": ("mem0 mem0", "0:1 1:2"),
     "an undo took a source out of a newer dream, which kept it": (
         "delete@1 restore@1 dream undo",
         "0:2 1:2 2:4 3:4",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -41,6 +40,7 @@ class Memories:
         self._host = host
         self._actor = actor
         self._names: dict[str, str] = {}
+        self._secret = b""
         """Users, agents, apps and runs by ref."""
 
     def add(
@@ -205,10 +205,16 @@ class Memories:
                 results.append({"id": ref, "name": name, "type": kind, "total_memories": count, "updated_at": times})
         return results
 
-    @cached_property
+    @property
     def _key(self) -> bytes:
-        """The tenant's secret; empty, as every memory then is, where nothing was ever stored."""
-        return self._host.parts.store.read(Scope(self._actor.tenant), lambda tx: tx.log_key())
+        """The tenant's secret; empty, as every memory then is, where nothing was ever stored.
+
+        Not a `cached_property`: until Python 3.12 those of all objects share one lock, so that one caller's look at
+        the store would stop every other tenant's.
+        """
+        if not self._secret:
+            self._secret = self._host.parts.store.read(Scope(self._actor.tenant), lambda tx: tx.log_key())
+        return self._secret
 
     def _open(self) -> None:
         """Make sure of the tenant's secret before a first write."""
@@ -216,7 +222,7 @@ class Memories:
         if not self._key:
             if self._host.parts.read_only:
                 raise ReadOnly()
-            self._key = self._host.parts.store.write(Scope(self._actor.tenant), lambda tx: tx.log_key())
+            self._secret = self._host.parts.store.write(Scope(self._actor.tenant), lambda tx: tx.log_key())
 
     def _ref(self, whose: Mapping[str, str]) -> str:
         for kind in KINDS:
