@@ -462,6 +462,8 @@ export interface ForgottenOut {
   ways: Record<string, number>;
   /** When no label matches and mentions are not asked for: entries that mention the words. */
   mentioned: number | null;
+  /** Files, tasks and other texts outside of entries that mention the words: forgotten with mentions, else counted with `mentioned`. */
+  texts: number;
   /** Copies the database server keeps for a while, out of reach of any query: see docs/privacy.md. */
   outside: string[];
 }

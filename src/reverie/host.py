@@ -81,11 +81,14 @@ USE_CASES = {
     "forget": (
         "reverie.privacy.forget:Forget "
         "parts rules entries archives dreams searches "
-        "reverie.protocols.akashik.conflicts:sides_forgotten"
+        "field_texts "
+        "reverie.protocols.openwop.workspace_texts:TEXTS "
+        "reverie.protocols.anthropic.texts:TEXTS"
     ),
     "rescan": "reverie.privacy.rescan:Rescan parts rules",
     "faults": "reverie.protocols.akashik.conformance:FaultSwitches parts.field.faults",
     "field": "reverie.protocols.akashik.field:Field parts rules entries archives dreams embeddings faults",
+    "field_texts": "reverie.protocols.akashik.texts:FieldTexts parts",
     "memory_stores": "reverie.protocols.anthropic.stores:Stores parts rules",
     "memories": "reverie.protocols.anthropic.memories:Memories parts rules entries",
     "memory_versions": "reverie.protocols.anthropic.versions:Versions parts rules memories",

@@ -303,12 +303,14 @@ def _ask(world: World, slot: int, aim: int) -> Op:
 
 
 def _dream_files(world: World, slot: int, aim: int) -> Op:
-    """A dream of a memory store, asked for and dreamt."""
+    """A dream of a memory store, asked for and dreamt: of its files, of what was said elsewhere, or into a copy."""
+    said = ["ref:" + NOTES] if aim % 3 == 1 else None
+    store = world.template.plain if said else world.template.store
 
     def work() -> None:
         dreams, actor = world.host_of(slot).memory_dreams, world.actor(slot)
-        asked = dreams.create(actor, world.template.store, model="simulated", distiller="extractive", existing=True)
-        dreams.run(actor, asked.id)
+        how = {"model": "simulated", "distiller": "extractive", "existing": aim % 3 != 2}
+        dreams.run(actor, dreams.create(actor, store, sessions=said, **how).id)
 
     return Op("filedream", slot, work)
 

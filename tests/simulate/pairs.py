@@ -27,6 +27,8 @@ AIMED = (
     ("mark", "forget@0"),
     ("ask", "forget@0"),
     ("filedream", "forget@0"),
+    ("filedream@1", "forget@0"),
+    ("filedream@2", "forget@0"),
     ("replace", "forget@0"),
     ("unimport", "forget@0"),
 )

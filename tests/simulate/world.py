@@ -96,6 +96,8 @@ class Template:
     store: str = ""
     """A memory store of Anthropic's door, about ann, and a file in it."""
     file: str = ""
+    plain: str = ""
+    """A memory store about nobody, and nothing in it."""
     memory: str = ""
     """A memory of mem0's door, of the user ann."""
     key: str = "~key:rota"
@@ -244,6 +246,7 @@ def _prepare_field(host: Host, clock: HandClock, template: Template) -> None:
 
 def _prepare_doors(host: Host, ada: Actor, template: Template) -> None:
     template.store = STORE + host.memory_stores.create(ada, "Ann", metadata={SUBJECT: "ann"}).id
+    template.plain = STORE + host.memory_stores.create(ada, "Plain").id
     about = text(needle(60), "ann", about="shed")
     template.file = MEMORY + host.memories.create(ada, template.store, "/shed.md", about).file.id
     template.facts["f0"] = Fact(needle(60), "file", "ann")

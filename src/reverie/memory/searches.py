@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import msgspec
 from msgspec import Struct
@@ -118,8 +119,10 @@ class RecordedSearches:
 
         self._rules.guard(tenant, prepare, scope)
 
-    def forget(self, tx: WriteTx, names: Callable[[str], bool], gone: Collection[str] = ()) -> None:
+    def forget(self, tx: WriteTx, names: Callable[[str, str], bool], gone: Collection[str] = ()) -> None:
         """Drop the questions to the bound memory, or to any, that name the subject or found one of these entries.
+
+        `names`: whether a question to a memory names the subject or tells of what is destroyed.
 
         What waits in this process is dropped whole; other processes drop what was answered before the event of the
         forget, by log position: clocks may disagree.
@@ -131,9 +134,10 @@ class RecordedSearches:
         for ref in tx.searches():
             with tx.within(ref):
                 row = self._row(tx, ref)
-                asked = {one.text for one in row.questions if names(one.text) or not set(gone).isdisjoint(one.found)}
+                told = partial(names, ref)
+                asked = {one.text for one in row.questions if told(one.text) or not set(gone).isdisjoint(one.found)}
                 questions = [one for one in row.questions if one.text not in asked]
-                replays = [_without(replay, asked, names, gone) for replay in row.replays]
+                replays = [_without(replay, asked, told, gone) for replay in row.replays]
                 if questions != list(row.questions) or replays != list(row.replays) or row == _Row():
                     self._keep(tx, questions, replays, len(questions) or 1)
 

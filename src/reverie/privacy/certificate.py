@@ -13,7 +13,7 @@ from reverie.core.event import keyed_hash
 from reverie.dreams.lineage import derived_from
 from reverie.dreams.redream import RedreamOutcome
 from reverie.memory.read import ANYTHING
-from reverie.privacy.reach import WAYS, Reach, Target, find
+from reverie.privacy.reach import WAYS, Reach, Target, find, is_independent
 from reverie.store.contract import WriteTx
 
 CERTIFIED = "forgotten"
@@ -45,6 +45,9 @@ class Forgotten(Struct, frozen=True):
     """Number of entries reached by their subject, by a tag, by a mention, or through their sources."""
     mentioned: int | None = None
     """Further entries that mention the words. Counted when no label matches, and when mentions are asked for."""
+    texts: int = 0
+    """Files, tasks and other texts outside of entries that mention the words: forgotten when mentions are asked for,
+    else counted where `mentioned` is."""
     outside: Sequence[str] = ()
     """Copies the store itself keeps for a while, out of every query's reach: see docs/privacy.md."""
 
@@ -89,19 +92,26 @@ def certificate(counts: Forgotten, target: Target, log_key: bytes) -> dict[str, 
         "bytes": counts.bytes,
         "refs": counts.refs,
         "ways": dict(counts.ways),
+        "texts": counts.texts,
         "outside": list(counts.outside),
     }
 
 
-def prove(tx: WriteTx, target: Target, before: Reach) -> None:
-    """Raise Incomplete unless nothing of the target is left: by its labels, its words, or what was made from it."""
+def prove(tx: WriteTx, target: Target, before: Reach, texts: int) -> None:
+    """Raise Incomplete unless nothing of the target is left: by its labels, its words, or what was made from it.
+
+    `texts`: the number of texts outside of entries that mention the words.
+    """
     left = find(tx, target, before)
-    entries = len(left.alive) + len(left.tombstones)
+    entries = len(left.alive) + len(left.tombstones) + texts
     for ref in sorted({entry.ref for entry in (*before.alive, *before.tombstones)}):
         roots = [entry.id for entry in (*before.entries, *before.tombstones) if entry.ref == ref]
         with tx.within(ref):
-            for entry_id in derived_from(tx, roots):
+            found = derived_from(tx, roots)
+            excluded = {*roots, *found}
+            for entry_id in found:
                 made = tx.get(entry_id, where=ANYTHING)
-                entries += made is not None and made.state is not EntryState.ERASED
+                if made is not None and made.state is not EntryState.ERASED:
+                    entries += not is_independent(tx, made, excluded)
     if entries:
         raise Incomplete(details={"entries": entries})

@@ -12,7 +12,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import groupby, takewhile
 from operator import attrgetter
 
@@ -34,9 +33,12 @@ from reverie.memory.entries import Entries
 from reverie.memory.lifecycle import purge
 from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.searches import RecordedSearches
+from reverie.memory.texts import ClearedText, TextKeeper
 from reverie.privacy.certificate import CERTIFIED, Forgotten, certificate, count, prove
 from reverie.privacy.mentions import Mention, phrase
 from reverie.privacy.reach import Reach, Target, all_entries, find, mentioning
+from reverie.search.analysis import terms
+from reverie.search.lexicon import weight
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx, each_event
 from reverie.window.admin import drop_window
@@ -61,11 +63,9 @@ class Forget:
         archives: Archives,
         dreams: DreamEngine,
         searches: RecordedSearches,
-        *ended: Callable[[WriteTx, Actor, Sequence[Entry]], None],
+        *keepers: TextKeeper,
     ) -> None:
-        """`ended`: callbacks by which protocols drop their state about destroyed entries, in the transaction that
-        destroys them.
-        """
+        """`keepers`: the texts of protocols that are no entries."""
         self._parts = parts
         self._rules = rules
         self._archives = archives
@@ -76,7 +76,7 @@ class Forget:
         """Forgets of one tenant in this process go one after another: each makes the same dreams again."""
         self._certified: dict[str, int] = {}
         """Number of ledger lines compared with the tenant's certificates, by tenant."""
-        self._ended = ended
+        self._keepers = keepers
 
     def forget(
         self,
@@ -109,8 +109,12 @@ class Forget:
         if mentions or done.forgotten or done.derived:
             return done
         asked = replace(asked, mention=phrase(subject))
-        said = self._parts.store.read(Scope(actor.tenant), lambda tx: sum(1 for _ in mentioning(tx, asked)))
-        return msgspec.structs.replace(done, mentioned=said)
+
+        def body(tx: ReadTx) -> tuple[int, int]:
+            return sum(1 for _ in mentioning(tx, asked)), len(self._texts(tx, asked))
+
+        said, texts = self._parts.store.read(Scope(actor.tenant), body)
+        return msgspec.structs.replace(done, mentioned=said, texts=texts)
 
     def reached(
         self, actor: Actor, subject: str, *, ref: str | None = None, mentions: bool = False, limit: int = 100
@@ -127,9 +131,20 @@ class Forget:
         return self._parts.store.read(Scope(actor.tenant), body)
 
     def _preview(self, actor: Actor, target: Target) -> Forgotten:
-        reach = self._parts.store.read(Scope(actor.tenant), lambda tx: find(tx, target))
+        def body(tx: ReadTx) -> tuple[Reach, int]:
+            return find(tx, target), len(self._texts(tx, target))
+
+        reach, texts = self._parts.store.read(Scope(actor.tenant), body)
         outcomes = self._outcomes(actor, reach, self._rules.current(actor.tenant))
-        return count(reach, outcomes, preview=True)
+        return msgspec.structs.replace(count(reach, outcomes, preview=True), texts=texts)
+
+    def _texts(self, tx: ReadTx, target: Target) -> list[ClearedText]:
+        """Texts outside of entries that mention the words. They belong to no memory."""
+        words = target.mention
+        if words is None or target.ref is not None:
+            return []
+        found = (text for keeper in self._keepers for text in keeper.mentions(tx, words.occurs_in))
+        return [text for text in found if target.before is None or text.document.updated_at <= target.before]
 
     def _outcomes(self, actor: Actor, reach: Reach, rules: Rules) -> list[RedreamOutcome]:
         return [self._redoing.outcome(actor, item, rules) for item in reach.derived]
@@ -150,8 +165,12 @@ class Forget:
                 return lambda tx: self._plan(actor, target, find(tx, target), rules, tx.log_key())(tx)
 
             return self._rules.guard(actor.tenant, inside, scope)
-        reach, key = self._parts.store.read(scope, lambda tx: (find(tx, target), tx.log_key()))
-        if reach.empty:
+
+        def look(tx: ReadTx) -> tuple[Reach, bool, bytes]:
+            return find(tx, target), bool(self._texts(tx, target)), tx.log_key()
+
+        reach, texts, key = self._parts.store.read(scope, look)
+        if reach.empty and not texts:
             self._forget_searches(actor, target, key)
             return count(reach, (), preview=False)
         return self._rules.guard(actor.tenant, lambda rules: self._plan(actor, target, reach, rules, key), scope)
@@ -168,6 +187,12 @@ class Forget:
                 details={"held": counts.held, "found": counts.forgotten},
             )
         prepared = [self._redoing.prepare(actor, outcome, rules, key) for outcome in outcomes]
+        told: dict[str, set[str]] = {}
+        for entry in reach.entries:
+            told.setdefault(entry.ref, set()).update(_telling(entry.content))
+
+        def repeats(ref: str, question: str) -> bool:
+            return (ref in told and not told[ref].isdisjoint(_telling(question))) or target.named_in(question, key)
 
         def body(tx: WriteTx) -> Forgotten:
             if tx.head().seq != reach.position and find(tx, target, reach).state != reach.state:
@@ -177,23 +202,36 @@ class Forget:
                 with tx.within(item.derived.entry.ref):
                     self._redoing.apply(tx, actor, item)
             self._reindex(tx, prepared)
-            for step in self._ended:
-                step(tx, actor, reach.alive)
+            for keeper in self._keepers:
+                keeper.release(tx, actor, reach.alive)
+            done = msgspec.structs.replace(counts, texts=self._clear(tx, actor, target))
             with tx.within(target.ref):
                 gone = {entry.id for entry in (*reach.alive, *reach.tombstones)}
-                self._searches.forget(tx, partial(target.named_in, key=key), gone)
-            seq = self._certify(tx, actor, target, counts)
+                self._searches.forget(tx, repeats, gone)
+            seq = self._certify(tx, actor, target, done)
             for stone in reach.tombstones:
                 with tx.within(stone.ref):
                     tx.purge(stone.id, seq=seq, subject=target.subject)
-            prove(tx, target, reach)
+            prove(tx, target, reach, len(self._texts(tx, target)))
             if self._parts.ledger is not None:
                 # before the commit: a crash in between forgets once more after a restore, never once less
                 words = (target.mention.hash(key), target.mention.size) if target.mention else ()
                 self._parts.ledger.add(ForgetLine(actor.tenant, target.subject, target.ref, tx.now, True, *words))
-            return msgspec.structs.replace(counts, certificate=seq)
+            return msgspec.structs.replace(done, certificate=seq)
 
         return body
+
+    def _clear(self, tx: WriteTx, actor: Actor, target: Target) -> int:
+        """Take the words out of what protocols keep outside of entries; return the number of such texts."""
+        found = self._texts(tx, target)
+        for text in found:
+            space, key = text.document.space, text.document.key
+            seq = tx.append(NewEvent(text.event, "FORGET", actor.id, data=text.data))
+            if text.body is None:
+                tx.drop(space, key, seq=seq, destroy=True)
+            else:
+                tx.save(space, key, text.body, seq=seq, meta=text.document.meta, destroy=True)
+        return len(found)
 
     def _forget_searches(self, actor: Actor, target: Target, key: bytes) -> None:
         """No entry is about the subject; a recorded question may be, also one that waits in another process.
@@ -206,7 +244,7 @@ class Forget:
 
         def body(tx: WriteTx) -> None:
             tx.append(NewEvent("searches.forgotten", "FORGET", actor.id, data=data))
-            self._searches.forget(tx, partial(target.named_in, key=key))
+            self._searches.forget(tx, lambda _, question: target.named_in(question, key))
 
         self._parts.store.write(scope, body)
 
@@ -283,6 +321,11 @@ class Forget:
         missing = self._parts.store.read(Scope(actor.tenant), lambda tx: _uncertified(tx, ripe))
         self._certified[actor.tenant] = compared + len(ripe)
         return list({(line.subject, line.ref): line for line in missing}.values())
+
+
+def _telling(text: str) -> set[str]:
+    """The words of a text that say most: names, numbers, what is rare."""
+    return {word for word in terms(text) if weight(word) == 1}
 
 
 def _event(actor: Actor, dream_id: str) -> NewEvent:

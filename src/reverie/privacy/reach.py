@@ -179,15 +179,25 @@ def _derived(
 
 
 def _file(tx: ReadTx, entry: Entry, excluded: set[str], target: Target) -> Derived | None:
-    """A version of a file goes whole when words of a forgotten entry are in it.
-
-    Made from its own earlier version alone, it is judged by its own subject, tags and words.
-    """
-    links = [link.to_id for link in tx.links(entry.id, type="distilled-from") if link.to_id in excluded]
-    sources = (tx.get(name, where=ANYTHING) for name in links)
-    if entry.state is EntryState.ERASED or all(source is None or source.kind == FILE_KIND for source in sources):
+    """A version of a file goes whole when words of a forgotten entry are in it."""
+    if entry.state is EntryState.ERASED or is_independent(tx, entry, excluded):
         return None
-    return Derived(entry, None, None, (), (), frozenset(links), {}, target.subject)
+    return Derived(entry, None, None, (), (), frozenset(_sources(tx, entry, excluded)), {}, target.subject)
+
+
+def is_independent(tx: ReadTx, entry: Entry, excluded: set[str]) -> bool:
+    """Whether an entry is a version of a file that was made from earlier versions alone.
+
+    Those may lack the words it has, and it theirs: it is judged by its own subject, tags and words.
+    """
+    if entry.kind != FILE_KIND:
+        return False
+    sources = (tx.get(name, where=ANYTHING) for name in _sources(tx, entry, excluded))
+    return all(source is None or source.kind == FILE_KIND for source in sources)
+
+
+def _sources(tx: ReadTx, entry: Entry, excluded: set[str]) -> list[str]:
+    return [link.to_id for link in tx.links(entry.id, type="distilled-from") if link.to_id in excluded]
 
 
 def _hashes(tx: ReadTx, target: Target, entries: Sequence[Entry]) -> frozenset[str]:

@@ -225,9 +225,9 @@ class ReadTx(SearchIndex, Protocol):
         """
 
     def documents(
-        self, space: str, *, prefix: str = "", limit: int = 1000, cursor: str | None = None
+        self, space: str, *, prefix: str = "", limit: int = 1000, cursor: str | None = None, dropped: bool = False
     ) -> Page[Document]:
-        """Current documents of a space by key, dropped ones left out."""
+        """Current documents of a space by key. With `dropped` the tombstones of dropped ones too."""
 
     def recall_answer(self, key: str) -> tuple[str, bytes] | None:
         """(request digest, stored answer) of an idempotency key that is still remembered."""
@@ -294,13 +294,20 @@ class WriteTx(ReadTx, Protocol):
         expected: int | None = None,
         meta: Mapping[str, Any] | None = None,
         keep: int = 1,
+        destroy: bool = False,
     ) -> Document:
-        """Write the next version of a document and keep the last `keep`. `expected` (0: absent) else Conflict."""
+        """Write the next version of a document and keep the last `keep`. `expected` (0: absent) else Conflict.
 
-    def drop(self, space: str, key: str, *, seq: int, expected: int | None = None, keep: int = 1) -> bool:
+        `destroy`: the versions that are not kept leave the disk as purged entries do.
+        """
+
+    def drop(
+        self, space: str, key: str, *, seq: int, expected: int | None = None, keep: int = 1, destroy: bool = False
+    ) -> bool:
         """Drop a document; its version count continues. False when there was none.
 
-        `keep=0` leaves no tombstone: nothing of it remains, not even its key, and the count restarts.
+        `keep=0` leaves no tombstone: nothing of it remains, not even its key, and the count restarts. `destroy`: as in
+        `save`, and the kept versions of a document that was dropped before go too.
         """
 
     def remember_answer(self, key: str, digest: str, answer: bytes, *, until: int) -> None:

@@ -382,9 +382,10 @@ class ReadVerbs(ABC):
         return to_document(rows[0]) if rows else None
 
     def documents(
-        self, space: str, *, prefix: str = "", limit: int = 1000, cursor: str | None = None
+        self, space: str, *, prefix: str = "", limit: int = 1000, cursor: str | None = None, dropped: bool = False
     ) -> Page[Document]:
         bound = {
+            "dropped": dropped,
             "tenant": self._tenant,
             "space": space,
             "prefix": prefix,

@@ -353,17 +353,25 @@ class WriteVerbs(ReadVerbs):
         expected: int | None = None,
         meta: Mapping[str, Any] | None = None,
         keep: int = 1,
+        destroy: bool = False,
     ) -> Document:
         current = self._document(space, key)
-        return self._put_document(space, key, body, current, seq=seq, expected=expected, meta=meta or {}, keep=keep)
+        saved = self._put_document(space, key, body, current, seq=seq, expected=expected, meta=meta or {}, keep=keep)
+        if destroy:
+            self._text_destroyed()
+        return saved
 
-    def drop(self, space: str, key: str, *, seq: int, expected: int | None = None, keep: int = 1) -> bool:
+    def drop(
+        self, space: str, key: str, *, seq: int, expected: int | None = None, keep: int = 1, destroy: bool = False
+    ) -> bool:
         current = self._document(space, key)
-        if current is None or current.body is None:
+        if current is None or (current.body is None and not destroy):
             if expected:
                 raise Conflict(details={"expected": expected, "current": 0})
             return False
         self._put_document(space, key, None, current, seq=seq, expected=expected, meta={}, keep=keep)
+        if destroy:
+            self._text_destroyed()
         return True
 
     def _put_document(

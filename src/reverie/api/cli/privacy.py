@@ -36,7 +36,7 @@ def forget(
     with at.session() as opened:
         forget = opened.host.forget
         found = forget.forget(opened.actor, subject, ref=ref, mentions=mentions, preview=True)
-        if not preview and (found.forgotten or found.derived or found.archives):
+        if not preview and (found.forgotten or found.derived or found.archives or (mentions and found.texts)):
             if not yes:
                 note(_summary(found))
                 confirm("Destroy them for good?", at.json)
@@ -61,6 +61,9 @@ def _say_result(found: Forgotten) -> None:
     if found.derived:
         back = f"; {many(found.restored, 'entry', 'entries')} readable again" if found.restored else ""
         say(f"{many(found.derived, 'dream')} made from them destroyed, {found.redone} made again without them{back}")
+    if found.texts:
+        texts = many(found.texts, "file, task or other text", "files, tasks and other texts")
+        say(f"{texts} that mentioned it cleared")
     say(f"the certificate is event {found.certificate}: reverie audit export --after {(found.certificate or 1) - 1}")
     if "wal" in found.outside:
         say("the server's write-ahead log and replicas keep copies for a while: see docs/privacy.md, or --switch-wal")
@@ -141,10 +144,14 @@ def confirm(question: str, json: bool) -> None:
 
 
 def _summary(found: Forgotten) -> str:
-    if not found.forgotten and not found.derived and not found.archives:
-        if not found.mentioned:
+    reached = found.forgotten or found.derived or found.archives
+    if not reached and (found.mentioned is not None or not found.texts):
+        if not found.mentioned and not found.texts:
             return "No entry is labelled with this subject, and none mentions it."
-        said = many(found.mentioned, "entry mentions", "entries mention")
+        said = many(found.mentioned or 0, "entry mentions", "entries mention")
+        if found.texts:
+            texts = many(found.texts, "file, task or other text mentions", "files, tasks and other texts mention")
+            said = f"{said} and {texts}" if found.mentioned else texts
         return f"No entry is labelled with this subject, but {said} the words. To forget those too, add --mentions."
     where = many(found.refs, "memory", "memories")
     text = f"about this subject: {many(found.forgotten, 'entry', 'entries')} ({many(found.bytes, 'byte')}) in {where}"
@@ -157,4 +164,6 @@ def _summary(found: Forgotten) -> str:
         text += f"; {many(found.restored, 'entry', 'entries')} will be readable again"
     if found.archives:
         text += f"; {many(found.archives, 'archive')}"
+    if found.texts:
+        text += f"; {many(found.texts, 'file, task or other text', 'files, tasks and other texts')} that mention it"
     return text + (f"; {found.held} of all these are on hold" if found.held else "")

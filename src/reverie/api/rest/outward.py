@@ -186,6 +186,13 @@ class ForgottenOut(Outward):
         int | None,
         Meta(description="When no label matches and mentions are not asked for: entries that mention the words."),
     ]
+    texts: Annotated[
+        int,
+        Meta(
+            description="Files, tasks and other texts outside of entries that mention the words: forgotten with "
+            "mentions, else counted with `mentioned`."
+        ),
+    ]
     outside: Annotated[
         list[str],
         Meta(

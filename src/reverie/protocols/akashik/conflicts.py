@@ -7,7 +7,7 @@ its open ones quickly. A pair of units has one conflict for ever: its id is made
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -220,16 +220,14 @@ def sides_purged(call: OperationCall, unit_ids: Sequence[str]) -> None:
             settle(call, side, conflict)
 
 
-def sides_forgotten(tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None:
+def sides_forgotten(tx: WriteTx, actor: Actor, ref: str, gone: Collection[str]) -> None:
     """Forgetting a side ends its open conflicts, and takes the reasons given in all of them: they may quote it.
 
     Reads every conflict of the tenant: which units have one is kept nowhere else.
     """
-    gone = {entry.id: entry.ref for entry in entries}
     for key, body, _ in list(documents.each(tx, CONFLICTS)):
         conflict = convert(body, UnitConflict)
-        ref = next((gone[side] for side in conflict.units if side in gone), None)
-        if ref is not None and key == conflict_id(ref, *conflict.units):
+        if not set(conflict.units).isdisjoint(gone) and key == conflict_id(ref, *conflict.units):
             with tx.within(ref):
                 _end(tx, actor, conflict, [side for side in conflict.units if side not in gone])
 

@@ -66,6 +66,8 @@ class PlannedWrites(Struct, frozen=True):
     """The engine's report on it."""
     position: int
     """Of the log, when it was worked out."""
+    said: Mapping[int, int]
+    """Version of every entry of the sessions by position, as read."""
 
 
 class DreamPlanner:
@@ -104,6 +106,7 @@ class DreamPlanner:
             usage=_usage(composed),
             made=_combine(record, memories, changed, composed, budget),
             position=position,
+            said={entry.position: entry.version for entry in said},
         )
 
     def _edits(

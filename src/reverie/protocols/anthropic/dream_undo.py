@@ -102,22 +102,16 @@ class DreamUndo:
     def _former(self, actor: Actor, record: DreamRecord, store: StoreRecord, rules: Rules) -> dict[str, Clean]:
         """The former text of every file that the dream changed or deleted."""
 
-        def body(tx: ReadTx) -> dict[str, tuple[FileVersion, str | None]]:
+        def body(tx: ReadTx) -> dict[str, tuple[str, str]]:
             results = {}
             for change in record.changes:
                 if change.before is not None:
-                    row = files.load_version(tx, store.id, change.before)
-                    if row is None:
-                        raise NotUndoable("A former text of this dream is destroyed.")
-                    results[change.file] = (row, _text(tx, row))
+                    results[change.file] = _former_text(tx, store, change.before)
             return results
 
-        rows = self._parts.store.read(Scope(actor.tenant, store.ref), body)
         former: dict[str, Clean] = {}
-        for file_id, (row, text) in rows.items():
-            if text is None or row.path is None:
-                raise NotUndoable("A former text of this dream is destroyed.")
-            former[file_id] = self._memories.clean(actor, store, file_id, row.path, text, rules)
+        for file_id, (path, text) in self._parts.store.read(Scope(actor.tenant, store.ref), body).items():
+            former[file_id] = self._memories.clean(actor, store, file_id, path, text, rules)
         return former
 
     def _restore(
@@ -134,6 +128,8 @@ class DreamUndo:
             taken = files.load_file(tx, store.id, change.path)
             if (file.version if file is not None else None) != change.after or (file is None and taken is not None):
                 raise NotUndoable("A file changed since the dream. Nothing was undone.")
+            if change.before is not None:  # it was read before this transaction, and may be forgotten by now
+                _former_text(tx, store, change.before)
         for change in record.changes:
             file = files.find_file(tx, store.id, change.file)
             if change.before is None:
@@ -170,6 +166,15 @@ def _change_document(tx: ReadTx, store: StoreRecord, change: FileChange) -> dict
         "added": [line for line in new if line.strip() and line not in old],
         "made_from": list(rows[1].made_from) if rows[1] is not None else [],
     }
+
+
+def _former_text(tx: ReadTx, store: StoreRecord, version: str) -> tuple[str, str]:
+    """Path and text of a version. Raises NotUndoable when they are destroyed."""
+    row = files.load_version(tx, store.id, version)
+    text = _text(tx, row) if row is not None else None
+    if row is None or row.path is None or text is None:
+        raise NotUndoable("A former text of this dream is destroyed.")
+    return row.path, text
 
 
 def _text(tx: ReadTx, row: FileVersion) -> str | None:

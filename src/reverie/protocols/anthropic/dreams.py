@@ -1,7 +1,7 @@
 """Dreams of memory stores: asked for, dreamt by a worker, committed in one transaction, undone.
 
 A dream reads files and sessions outside any transaction. Its commit checks that it was not canceled and that every
-file is as it was read; then it writes all files at once, or none.
+text is as it was read; then it writes all files at once, or none.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from reverie.core.dream import DreamPlan, Selector, SourceTrace
 from reverie.core.entry import FILE_KIND, EntryState, Scope
 from reverie.core.errors import Busy, Invalid, NotFound, RateLimited, ReadOnly, StoreError
 from reverie.core.policy import TenantPolicy
+from reverie.core.query import Filter
+from reverie.core.retry import Moved, retry
 from reverie.core.run import DISTILL, Interrupted, RunOver, RunStarter, RunStatus, stopping
 from reverie.dreams.engine import Body, DreamEngine
 from reverie.dreams.report import report_of
@@ -284,12 +286,13 @@ class MemoryDreams:
             store = self._input(actor, record)
             if not record.existing:
                 store, record = self._clone(actor, record, store)
-            given = self._transcripts(actor, record)
+
+            def plan() -> tuple[PlannedWrites, int]:
+                given, version = self._transcripts(actor, record)
+                return self._planner.plan(actor, record, store, given), version
+
             done = self._dreams.settle(
-                actor,
-                store.ref,
-                lambda: self._planner.plan(actor, record, store, given),
-                lambda planned, _, rules: self._commit(actor, record, planned, rules),
+                actor, store.ref, plan, lambda made, _, rules: self._commit(actor, record, *made, rules)
             )
             return bool(done)
         except Canceled:
@@ -324,13 +327,14 @@ class MemoryDreams:
 
         return self._parts.store.read(Scope(actor.tenant), body)
 
-    def _transcripts(self, actor: Actor, record: DreamRecord) -> Sequence[Transcript]:
+    def _transcripts(self, actor: Actor, record: DreamRecord) -> tuple[Sequence[Transcript], int]:
+        """The transcripts that came with the request, and the version of the document that has them."""
         if not record.transcripts:
-            return []
+            return [], 0
         document = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.load(TEXT_SPACE, record.id))
         if document is None or not document.body:
             raise Canceled
-        return decode(document.body)
+        return decode(document.body), document.version
 
     def _clone(self, actor: Actor, record: DreamRecord, store: StoreRecord) -> tuple[StoreRecord, DreamRecord]:
         """The output store as a copy of the input: same paths, new ids, one transaction."""
@@ -345,7 +349,8 @@ class MemoryDreams:
 
         def prepare(rules: Rules) -> Callable[[WriteTx], tuple[StoreRecord, DreamRecord]]:
             copies = []
-            for memory in self._planner.files(actor, store):
+            files = self._planner.files(actor, store)
+            for memory in files:
                 file_id, path = self._parts.ids.new(), memory.file.path
                 text = memory.content or ""
                 clean = self._memories.clean(
@@ -355,6 +360,8 @@ class MemoryDreams:
 
             def body(tx: WriteTx) -> tuple[StoreRecord, DreamRecord]:
                 current = self._running(tx, record.id)
+                if _versions(tx, store) != {memory.file.id: memory.file.version for memory in files}:
+                    raise Moved  # a file that was forgotten meanwhile is not copied
                 name = f"{store.name[:247]} (dream)"
                 made = self._stores.add(tx, actor, new_id, name, store.description, metadata, rules, dream=record.id)
                 cloned = {}
@@ -369,7 +376,10 @@ class MemoryDreams:
 
             return body
 
-        return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, target.ref))
+        return retry(
+            lambda _: self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, target.ref)),
+            busy=lambda: Busy("The memory store changes faster than it can be copied. Try again later."),
+        )
 
     def _running(self, tx: ReadTx, dream_id: str) -> DreamRecord:
         record = records.load(tx, dream_id)
@@ -379,8 +389,13 @@ class MemoryDreams:
 
     # committing
 
-    def _commit(self, actor: Actor, record: DreamRecord, planned: PlannedWrites, rules: Rules) -> Body[bool]:
-        """The transaction of a dream: not canceled, every file as it was read, then all files and the report."""
+    def _commit(
+        self, actor: Actor, record: DreamRecord, planned: PlannedWrites, given: int, rules: Rules
+    ) -> Body[bool]:
+        """The transaction of a dream: not canceled, every text as it was read, then all files and the report.
+
+        `given`: the version of the document with the transcripts; 0 without any.
+        """
         ready: list[tuple[FileWrite, str, Clean | None]] = []
         for write in planned.writes:
             file_id = write.before.id if write.before is not None else self._parts.ids.new()
@@ -397,6 +412,11 @@ class MemoryDreams:
             store = self._current(tx, planned.store)
             now = {memory.file.id: memory.file for memory in all_files(tx, store, "/")}
             if {name: file.version for name, file in now.items()} != planned.seen:
+                raise Replan(1)
+            if changed := _changed(tx, planned):
+                raise Replan(changed)
+            transcripts = tx.load(TEXT_SPACE, record.id)
+            if given and (transcripts is None or transcripts.version != given):
                 raise Replan(1)
             changes = [self._write(tx, actor, store, now, one, rules.policy, session=record.run) for one in ready]
             done = msgspec.structs.replace(
@@ -489,3 +509,18 @@ class MemoryDreams:
             return True
 
         return self._parts.store.write(Scope(actor.tenant), body)
+
+
+def _versions(tx: ReadTx, store: StoreRecord) -> dict[str, str]:
+    """The version of every file of a store."""
+    with tx.within(store.ref):
+        return {memory.file.id: memory.file.version for memory in all_files(tx, store, "/")}
+
+
+def _changed(tx: ReadTx, planned: PlannedWrites) -> int:
+    """The number of words of sessions that changed or went since they were read: a forgotten one is written nowhere."""
+    if tx.head().seq == planned.position:
+        return 0
+    with tx.within(None):
+        now = tx.at(list(planned.said), Filter())
+    return sum(position not in now or now[position].version != seen for position, seen in planned.said.items())

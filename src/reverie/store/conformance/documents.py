@@ -6,6 +6,7 @@ from reverie.core.entry import Document
 from reverie.core.errors import Conflict
 from reverie.core.query import Filter
 from reverie.store.conformance.lab import Lab, make_event, refuses
+from reverie.store.contract import WriteTx
 
 
 def _save(lab: Lab, key: str, body: bytes, *, space: str = "files", tenant: str = "acme", **how: object) -> Document:
@@ -70,6 +71,43 @@ def count_on_after_a_drop(lab: Lab) -> None:
     assert _load(lab, "k") is None
     assert not _drop(lab, "k")
     assert _save(lab, "k", b"2", expected=0).version == 3
+
+
+def are_listed_with_those_dropped(lab: Lab) -> None:
+    """A list leaves dropped documents out unless it asks for their tombstones."""
+    for key in ("a", "b", "c"):
+        _save(lab, key, key.encode(), keep=5)
+    _drop(lab, "b")
+
+    def keys(*, dropped: bool) -> list[tuple[str, bytes | None]]:
+        found = lab.read(lambda tx: tx.documents("files", dropped=dropped), ref=None).items
+        return [(document.key, document.body) for document in found]
+
+    assert keys(dropped=False) == [("a", b"a"), ("c", b"c")]
+    assert keys(dropped=True) == [("a", b"a"), ("b", None), ("c", b"c")]
+
+
+def lose_their_versions_when_destroyed(lab: Lab) -> None:
+    """Destroying leaves no earlier version, also of a document that was dropped before."""
+    for key in ("kept", "gone", "dropped"):
+        _save(lab, key, b"1", keep=5)
+        _save(lab, key, b"2", keep=5)
+    lab.write(lambda tx: tx.drop("files", "dropped", seq=tx.append(make_event("document.dropped")), keep=5), ref=None)
+    assert _load(lab, "dropped", version=1) is not None
+
+    def destroy(tx: WriteTx) -> list[bool]:
+        seq = tx.append(make_event("document.saved"))
+        tx.save("files", "kept", b"3", seq=seq, destroy=True)
+        return [tx.drop("files", key, seq=seq, destroy=True) for key in ("gone", "dropped", "never")]
+
+    assert lab.write(destroy, ref=None) == [True, True, False]
+
+    def versions(key: str) -> list[int]:
+        every = range(1, 5)
+        found = lab.read(lambda tx: [tx.load("files", key, version=n, dropped=True) for n in every], ref=None)
+        return [document.version for document in found if document is not None]
+
+    assert [versions(key) for key in ("kept", "gone", "dropped")] == [[3], [3], [4]]
 
 
 def leave_nothing_when_asked(lab: Lab) -> None:

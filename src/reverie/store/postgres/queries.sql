@@ -560,12 +560,13 @@ AND (%(version)s::bigint IS NULL OR version = %(version)s)
 ORDER BY version DESC LIMIT 1
 
 -- name: documents
--- The newest version of each document of a space. What begins with the prefix lies between it and `beyond`.
+-- The newest version of each document of a space, with `dropped` also tombstones. What begins with the prefix lies between
+-- it and `beyond`.
 SELECT * FROM (
   SELECT DISTINCT ON (key) space, key, version, body, meta, updated_at, seq FROM reverie.document
   WHERE tenant = %(tenant)s AND space = %(space)s AND key > %(after)s AND key >= %(prefix)s AND key < %(beyond)s
   ORDER BY key, version DESC
-) AS newest WHERE body IS NOT NULL ORDER BY key LIMIT %(limit)s
+) AS newest WHERE body IS NOT NULL OR %(dropped)s ORDER BY key LIMIT %(limit)s
 
 -- name: add_document
 -- The next version of a document.

@@ -572,11 +572,11 @@ WHERE tenant = :tenant AND space = :space AND key = :key AND (:version IS NULL O
 ORDER BY version DESC LIMIT 1
 
 -- name: documents
--- The newest version of each document of a space.
+-- The newest version of each document of a space; with `dropped` also tombstones.
 SELECT space, key, max(version), body, meta, updated_at, seq FROM document
 WHERE tenant = :tenant AND space = :space AND key > :after AND key >= :prefix AND key < :beyond
 AND substr(key, 1, length(:prefix)) = :prefix
-GROUP BY key HAVING body IS NOT NULL ORDER BY key LIMIT :limit
+GROUP BY key HAVING body IS NOT NULL OR :dropped ORDER BY key LIMIT :limit
 
 -- name: add_document
 -- The next version of a document.

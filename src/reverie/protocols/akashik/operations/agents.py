@@ -102,10 +102,16 @@ def _register(call: OperationCall) -> dict[str, Any]:
     documents.save(call.tx, AGENTS, agent_id, msgspec.to_builtins(agent), seq=seq, expected=0)
     return {
         "status": "registered",
-        "agent": agent.document(),
+        "agent": {name: value for name, value in agent.document().items() if name != "interests"},
         "field_capabilities": capabilities(call.level, durable=call.services.parts.store.durable),
         "rejection_reason": None,
     }
+
+
+def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
+    """The answer with the interests that the agent has now: a remembered answer holds no text."""
+    now = load_agent(call.tx, result["agent"]["id"])
+    return {**result, "agent": (now.document() if now else {"interests": []}) | result["agent"]}
 
 
 def _authority(call: OperationCall) -> int:
@@ -189,7 +195,7 @@ def _units_of(agent_id: str) -> Filter:
     return Filter(states=frozenset(EntryState) - gone, archived=None, gone=True, expired=None, actor=agent_id)
 
 
-REGISTER = Operation("REGISTER", level=0, execute=_register, right=Right.READ, in_session=False)
+REGISTER = Operation("REGISTER", level=0, execute=_register, show=_show, right=Right.READ, in_session=False)
 DEREGISTER = Operation(
     "DEREGISTER", level=1, execute=_deregister, right=Right.READ, in_session=False, event="field.read"
 )

@@ -138,7 +138,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
     if members is not None and not (isinstance(members, list) and all(_is_name(member) for member in members)):
         raise call.error("INVALID_REQUEST", "session.members is a list of agent ids.")
     if action == "list":
-        return {"status": "ok", "sessions": [s.document() for s in each_session(call.tx) if _may_look(call, s)]}
+        return {"status": "ok", "sessions": [_bare(s) for s in each_session(call.tx) if _may_look(call, s)]}
     name: Any = given.get("id") or call.session_id
     if name is None and action == "create":
         name = call.services.parts.ids.new()
@@ -146,12 +146,26 @@ def _execute(call: OperationCall) -> dict[str, Any]:
         raise call.error("INVALID_REQUEST", f"session.id is a text of 1 to {MAX_NAME} characters.")
     policy = _policy(call, given.get("policy"))
     if action == "create":
-        return {"status": "ok", "session": _create(call, name, goal, members or [], policy).document()}
+        return {"status": "ok", "session": _bare(_create(call, name, goal, members or [], policy))}
     session = load_session(call.tx, name)
     if session is None:
         raise call.error("NOT_FOUND", "There is no such session.")
     changed = _ACTIONS[action](call, session, members or [], policy)
-    return {"status": "ok", "session": changed.document()}
+    return {"status": "ok", "session": _bare(changed)}
+
+
+def _bare(session: FieldSession) -> dict[str, Any]:
+    """The session without its goal, as an answer is remembered: a forget reaches the goal in the session alone."""
+    return {name: value for name, value in session.document().items() if name != "goal"}
+
+
+def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
+    """The answer with the goals that the sessions have now."""
+    if "session" in result:
+        session = load_session(call.tx, result["session"]["id"])
+        return {**result, "session": (session.document() if session else {}) | result["session"]}
+    now = {session.id: session.document() for session in each_session(call.tx)}
+    return {**result, "sessions": [now.get(shown["id"], {}) | shown for shown in result["sessions"]]}
 
 
 def _is_name(value: Any) -> bool:
@@ -298,4 +312,4 @@ def _change(
     return changed
 
 
-SESSION = Operation("SESSION", level=3, execute=_execute, in_session=False)
+SESSION = Operation("SESSION", level=3, execute=_execute, show=_show, in_session=False)

@@ -30,6 +30,8 @@ STATES: Mapping[str, Mapping[str, str]] = {
 CHANGES = ("assign", "claim", "release", "start", "block", "unblock", "complete", "fail", "cancel", "retry")
 OPEN = ("assigned", "in_progress", "blocked")
 """States in which someone has the task."""
+TEXTS = ("title", "description", "reason")
+"""Members of a task that are text."""
 _BY_ASSIGNEE = frozenset({"claim", "release", "start", "block", "unblock", "complete", "fail"})
 _STATUS = {"in_progress": "working", "blocked": "waiting"}
 
@@ -80,7 +82,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
         call.require(2, "COORDINATE list")
         state, assignee = given.get("state"), given.get("assignee")
         found = [
-            task.document()
+            _bare(task)
             for task in each_task(call.tx)
             if task.session_id == call.session_id
             and (state is None or task.state == state)
@@ -88,7 +90,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
         ]
         return {"status": "ok", "tasks": found}
     if action == "create":
-        return {"status": "ok", "task": _create(call, given).document()}
+        return {"status": "ok", "task": _bare(_create(call, given))}
     task_id = given.get("id")
     if not isinstance(task_id, str) or not task_id:
         raise call.error("INVALID_REQUEST", "task.id is missing.")
@@ -97,8 +99,22 @@ def _execute(call: OperationCall) -> dict[str, Any]:
         raise call.error("NOT_FOUND", "There is no such task.")
     if action == "get":
         call.require(2, "COORDINATE get")
-        return {"status": "ok", "task": task.document()}
-    return {"status": "ok", "task": _change(call, task, action, given).document()}
+        return {"status": "ok", "task": _bare(task)}
+    return {"status": "ok", "task": _bare(_change(call, task, action, given))}
+
+
+def _bare(task: Task) -> dict[str, Any]:
+    """The task without its texts, as an answer is remembered: a forget reaches texts in tasks, not in answers."""
+    return {name: value for name, value in task.document().items() if name not in TEXTS}
+
+
+def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
+    """The answer with the texts that the tasks have now."""
+    if "task" in result:
+        task = load_task(call.tx, result["task"]["id"])
+        return {**result, "task": (task.document() if task else {}) | result["task"]}
+    now = {task.id: task.document() for task in each_task(call.tx)}
+    return {**result, "tasks": [now.get(shown["id"], {}) | shown for shown in result["tasks"]]}
 
 
 def _check(call: OperationCall, given: Mapping[str, Any]) -> None:
@@ -267,4 +283,4 @@ def give_back_tasks(call: OperationCall, agent_id: str) -> int:
     return len(held)
 
 
-COORDINATE = Operation("COORDINATE", level=3, execute=_execute)
+COORDINATE = Operation("COORDINATE", level=3, execute=_execute, show=_show)

@@ -1,0 +1,59 @@
+"""Descriptions of memory stores and requests for dreams: texts that are no files. A forget by mention reaches them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from reverie.core.actor import Actor
+from reverie.core.entry import Entry
+from reverie.core.query import each
+from reverie.memory.texts import FORGOTTEN, ClearedText, Names, without
+from reverie.protocols.anthropic import dream_records, stores
+from reverie.protocols.anthropic.transcripts import decode, encode
+from reverie.store.contract import ReadTx, WriteTx
+
+
+class StoreTexts:
+    """Texts of memory stores and of their dreams."""
+
+    def mentions(self, tx: ReadTx, names: Names) -> Iterator[ClearedText]:
+        """Stores and dreams that mention the words.
+
+        The label and the memory of a store stay: by the label later forgets find what is written there.
+        """
+        for document in each(lambda cursor: tx.documents(stores.SPACE, cursor=cursor)):
+            store = msgspec.json.decode(document.body or b"", type=stores.StoreRecord)
+            told = {key: value for key, value in store.metadata.items() if key not in (stores.SUBJECT, stores.REF)}
+            after = msgspec.structs.replace(
+                store,
+                name=without(store.name, names),
+                description="" if names(store.description) else store.description,
+                metadata={**store.metadata, **without(told, names)},
+            )
+            if after != store:
+                yield ClearedText(document, msgspec.json.encode(after))
+        for document in each(lambda cursor: tx.documents(dream_records.TEXT_SPACE, cursor=cursor)):
+            given = decode(document.body or b"")
+            kept = [msgspec.structs.replace(one, text=_lines_without(one.text, names)) for one in given]
+            if kept != given:
+                yield ClearedText(document, encode(kept))
+        for document in each(lambda cursor: tx.documents(dream_records.SPACE, cursor=cursor)):
+            dream = msgspec.json.decode(document.body or b"", type=dream_records.DreamRecord)
+            if dream.instructions and names(dream.instructions):
+                yield ClearedText(document, msgspec.json.encode(msgspec.structs.replace(dream, instructions=FORGOTTEN)))
+
+    def release(self, tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None:
+        """Nothing is known about entries here."""
+
+
+def _lines_without(text: str, names: Names) -> str:
+    """A transcript without the lines that mention the words; without any when they stand across lines."""
+    if not names(text):
+        return text
+    left = "\n".join(line for line in text.split("\n") if not names(line))
+    return "" if names(left) else left
+
+
+TEXTS = StoreTexts()
