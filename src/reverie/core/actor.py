@@ -34,6 +34,9 @@ class Actor:
     run: str | None = None
     """The run that acts; its events name it. Only the host sets this, never a caller."""
 
+    def __hash__(self) -> int:
+        return hash((self.tenant, self.id, self.door))  # those that differ in other fields are few
+
     def require(self, right: Right) -> None:
         """Raise Forbidden unless the caller has `right`."""
         if right not in self.rights:

@@ -158,15 +158,7 @@ def _actor(key: Key, door: str, now: int) -> Actor:
         raise Unauthenticated("This key was revoked. Ask for a new one.", code="key_revoked")
     if key.expires_at is not None and key.expires_at <= now:
         raise Unauthenticated("This key has expired. Ask for a new one.", code="key_expired")
-    return Actor(
-        tenant=key.tenant,
-        id=f"key:{key.id}",
-        rights=_rights(key.rights),
-        authority=key.authority,
-        scopes=frozenset(key.scopes),
-        door=door,
-        key_id=key.id,
-    )
+    return _caller(key.id, key.tenant, key.rights, key.authority, key.scopes, door)
 
 
 def _usable(key: Key, now: int) -> bool:
@@ -174,9 +166,20 @@ def _usable(key: Key, now: int) -> bool:
     return not revoked and (key.expires_at is None or key.expires_at > now)
 
 
-@lru_cache(64)
-def _rights(names: tuple[str, ...]) -> frozenset[Right]:
-    return frozenset(map(Right, names))
+@lru_cache(256)
+def _caller(
+    key_id: str, tenant: str, rights: tuple[str, ...], authority: int, scopes: tuple[str, ...], door: str
+) -> Actor:
+    """One object for each caller: it is made for every request, and groups of writes are found by it."""
+    return Actor(
+        tenant=tenant,
+        id=f"key:{key_id}",
+        rights=frozenset(map(Right, rights)),
+        authority=authority,
+        scopes=frozenset(scopes),
+        door=door,
+        key_id=key_id,
+    )
 
 
 def _digest(secret: str) -> bytes:

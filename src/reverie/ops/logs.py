@@ -8,6 +8,8 @@ import asyncio
 import logging
 import re
 import sys
+import time
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from enum import StrEnum
 from functools import lru_cache
@@ -23,6 +25,7 @@ LOGGER = logging.getLogger("reverie")
 _REMEMBERED = 512
 _MINTED = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}")
 """An id as this host makes them. A caller's own id for a request was checked when it came."""
+_LEVELS = {level: logging.getLevelName(level).lower() for level in (logging.DEBUG, logging.INFO, logging.WARNING)}
 
 
 class Action(StrEnum):
@@ -48,10 +51,14 @@ class Action(StrEnum):
 
 def log(action: Action, *, level: int = logging.INFO, **fields: str | int | float | bool | None) -> None:
     """Say what happened. Fields are ids, codes, counts and times."""
-    if LOGGER.isEnabledFor(level):
-        # Not `LOGGER.log`: that walks the stack for the caller's line, which no record of ours shows.
-        extra = {"action": action.value, "fields": fields}
-        LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, action.value, (), None, extra=extra))
+    if not LOGGER.isEnabledFor(level):
+        return
+    if len(LOGGER.handlers) == 1 and isinstance(handler := LOGGER.handlers[0], LogLines) and not LOGGER.propagate:
+        with suppress(Exception):  # the record below says what is wrong
+            handler.say(level, action, fields)  # no other reads a record, and making one takes as long as all the rest
+            return
+    extra = {"action": action.value, "fields": fields}
+    LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, action.value, (), None, extra=extra))
 
 
 def where(fault: BaseException) -> str:
@@ -63,55 +70,35 @@ def where(fault: BaseException) -> str:
     return f"{type(fault).__name__}{at}"
 
 
-class Guard(logging.Filter):
-    """The last guard: every text of every record passes the redactor, and faults lose their messages."""
+class Guard:
+    """The last guard: every text of every line passes the redactor."""
 
     def __init__(self, redactor: Redactor) -> None:
-        super().__init__()
         # Routes, methods and keys come again and again: what was found clean is not looked at twice.
-        self._clean = lru_cache(_REMEMBERED)(lambda text: redactor.text(text).text)
+        self.clean = lru_cache(_REMEMBERED)(lambda text: redactor.text(text).text)
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg = self._clean(record.getMessage())
-        record.args = None
-        fields: dict[str, Any] = dict(getattr(record, "fields", {}))
-        if record.exc_info and record.exc_info[1] is not None:
-            fields["fault"] = where(record.exc_info[1])
-        record.exc_info = record.exc_text = record.stack_info = None
-        record.fields = {
-            name: self._clean(value) if isinstance(value, str) and not _MINTED.fullmatch(value) else value
+    def fields(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields that have a value, clean."""
+        return {
+            name: self.clean(value) if isinstance(value, str) and not _MINTED.fullmatch(value) else value
             for name, value in fields.items()
             if value is not None
         }
-        if not hasattr(record, "action"):
-            record.action = Action.SERVER.value
-        return True
 
 
-class JsonLines(logging.Formatter):
-    """One JSON object per line."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        document: dict[str, Any] = {
-            "time": to_iso(int(record.created * 1000)),
-            "level": record.levelname.lower(),
-            "action": record.__dict__["action"],
-        }
-        if record.msg != document["action"]:
-            document["note"] = record.msg
-        return orjson.dumps({**document, **record.__dict__["fields"]}, default=str).decode()
+Form = Callable[[dict[str, Any], dict[str, Any]], str]
+"""A line from what every line has (time, level, action, perhaps a note) and from its fields."""
 
 
-class TextLines(logging.Formatter):
-    """`time level action name=value ...`, one record per line, even when a value holds line breaks."""
+def json_line(said: dict[str, Any], fields: dict[str, Any]) -> str:
+    """One JSON object."""
+    return orjson.dumps(said | fields, default=str).decode()
 
-    def format(self, record: logging.LogRecord) -> str:
-        action = record.__dict__["action"]
-        words = [to_iso(int(record.created * 1000)), record.levelname.lower(), action]
-        if record.msg != action:
-            words.append(record.msg)
-        words += [f"{name}={value}" for name, value in record.__dict__["fields"].items()]
-        return " ".join(words).replace("\n", " ").replace("\r", " ")
+
+def text_line(said: dict[str, Any], fields: dict[str, Any]) -> str:
+    """`time level action name=value ...`, one line, even when a value holds line breaks."""
+    words = [*said.values(), *(f"{name}={value}" for name, value in fields.items())]
+    return " ".join(words).replace("\n", " ").replace("\r", " ")
 
 
 class LogLines(logging.StreamHandler[TextIO]):
@@ -120,22 +107,40 @@ class LogLines(logging.StreamHandler[TextIO]):
     A write gives the interpreter away, and with threads at work it takes a while to get it back.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, guard: Guard, form: Form) -> None:
         super().__init__(stream)
+        self._guard = guard
+        self._form = form
         self._waiting: list[str] = []
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a record, or let it wait for the end of the turn. Warnings are written at once."""
+    def say(self, level: int, action: str, fields: Mapping[str, Any], note: str = "", at: float | None = None) -> None:
+        """Write a line, or let it wait for the end of the turn. Warnings are written at once."""
         try:
-            loop = None if record.levelno >= logging.WARNING else asyncio.get_running_loop()
+            loop = None if level >= logging.WARNING else asyncio.get_running_loop()
         except RuntimeError:
             loop = None
-        try:
-            self._waiting.append(self.format(record) + self.terminator)
+        said = {
+            "time": to_iso(int((time.time() if at is None else at) * 1000)),
+            "level": _LEVELS.get(level) or logging.getLevelName(level).lower(),
+            "action": str(action),
+        }
+        if note:
+            said["note"] = self._guard.clean(note)
+        with self.lock or nullcontext():
+            self._waiting.append(self._form(said, self._guard.fields(fields)) + self.terminator)
             if loop is None:
                 self.flush()
             elif len(self._waiting) == 1:
                 loop.call_soon(self.flush)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record of any logger. Faults lose their messages."""
+        try:
+            fields = dict(getattr(record, "fields", {}))
+            if record.exc_info and record.exc_info[1] is not None:
+                fields["fault"] = where(record.exc_info[1])
+            action, note = getattr(record, "action", Action.SERVER.value), record.getMessage()
+            self.say(record.levelno, action, fields, note if note != action else "", record.created)
         except Exception:
             self.handleError(record)
 
@@ -153,9 +158,7 @@ def configure(settings: Settings, redactor: Redactor) -> None:
     """Send the logs of this process, and the server's warnings, to stderr in the configured form."""
     # Nothing of this is in a line of ours, and finding it out takes as long as all the rest of a record.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    handler = LogLines(sys.stderr)
-    handler.addFilter(Guard(redactor))
-    handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines())
+    handler = LogLines(sys.stderr, Guard(redactor), json_line if settings.log_format == "json" else text_line)
     levels = {"reverie": settings.log_level.upper(), "uvicorn": "WARNING", "asyncio": "ERROR"}
     levels |= {"procrastinate": "CRITICAL", "psycopg.pool": "ERROR"}  # the worker logs failures, by code
     for name, level in levels.items():

@@ -400,7 +400,7 @@ class Store(Protocol):
         """
 
     def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
-        """Run `body` above all tenants, in one transaction."""
+        """Run `body` above all tenants: a write in one transaction, a look query by query."""
 
     def check(self, *, quick: bool = False) -> Mapping[str, Any]:
         """Whether the store is sound: integrity, version, size. Raises StoreError when it is not.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from reverie.ops.logs import Action, Guard, JsonLines, LogLines, TextLines, log, where
+from reverie.ops.logs import Action, Form, Guard, LogLines, json_line, log, text_line, where
 from reverie.redact import load_redactor
 
 KEY = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
@@ -19,14 +19,12 @@ Capture = Callable[..., io.StringIO]
 
 @pytest.fixture
 def capture(monkeypatch: pytest.MonkeyPatch) -> Iterator[Capture]:
-    """`capture(formatter)`: what the logger `reverie` writes from now on."""
+    """`capture(form)`: what the logger `reverie` writes from now on."""
     level = logging.getLogger("reverie").level
 
-    def make(formatter: logging.Formatter) -> io.StringIO:
+    def make(form: Form) -> io.StringIO:
         written = io.StringIO()
-        handler = LogLines(written)
-        handler.addFilter(Guard(load_redactor()))
-        handler.setFormatter(formatter)
+        handler = LogLines(written, Guard(load_redactor()), form)
         logger = logging.getLogger("reverie")
         monkeypatch.setattr(logger, "handlers", [handler])
         monkeypatch.setattr(logger, "propagate", False)
@@ -38,7 +36,7 @@ def capture(monkeypatch: pytest.MonkeyPatch) -> Iterator[Capture]:
 
 
 def test_json_lines(capture: Capture) -> None:
-    written = capture(JsonLines())
+    written = capture(json_line)
     log(Action.REQUEST, request="r1", status=200, key=None)
     line = json.loads(written.getvalue())
     assert (line["action"], line["request"], line["status"]) == ("request.done", "r1", 200)
@@ -46,14 +44,14 @@ def test_json_lines(capture: Capture) -> None:
 
 
 def test_text_lines_stay_lines(capture: Capture) -> None:
-    written = capture(TextLines())
+    written = capture(text_line)
     log(Action.REQUEST, request="a\nb")
     assert written.getvalue().count("\n") == 1
     assert " info request.done request=a b" in written.getvalue()
 
 
 def test_a_closed_stream_disturbs_nothing(capture: Capture, capsys: pytest.CaptureFixture[str]) -> None:
-    capture(TextLines()).close()
+    capture(text_line).close()
     faults: list[object] = []
 
     async def speak() -> None:
@@ -67,16 +65,16 @@ def test_a_closed_stream_disturbs_nothing(capture: Capture, capsys: pytest.Captu
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("formatter", [JsonLines(), TextLines()])
-def test_a_secret_that_gets_this_far_goes_no_further(capture: Capture, formatter: logging.Formatter) -> None:
-    written = capture(formatter)
+@pytest.mark.parametrize("form", [json_line, text_line])
+def test_a_secret_that_gets_this_far_goes_no_further(capture: Capture, form: Form) -> None:
+    written = capture(form)
     log(Action.REQUEST, request=f"key {KEY}")
     logging.getLogger("reverie").warning("odd: %s", KEY)
     assert KEY not in written.getvalue()
 
 
 def test_a_fault_is_named_and_not_quoted(capture: Capture) -> None:
-    written = capture(JsonLines())
+    written = capture(json_line)
     with pytest.raises(ValueError, match="the text") as caught:
         raise ValueError("the text of a memory")
     logging.getLogger("reverie").error("failed", exc_info=caught.value)
@@ -86,7 +84,7 @@ def test_a_fault_is_named_and_not_quoted(capture: Capture) -> None:
 
 
 def test_lines_of_one_turn_of_an_event_loop_are_written_together_and_warnings_at_once(capture: Capture) -> None:
-    written = capture(TextLines())
+    written = capture(text_line)
 
     async def turns() -> list[int]:
         seen = []

@@ -278,7 +278,7 @@ class SqliteStore:
 
     def control(self, body: Callable[[ControlTx], T], *, write: bool = False) -> T:
         if not write:
-            return self._reading(lambda db: body(SqliteControlTx(db, self._clock)))
+            return self._reading(lambda db: body(SqliteControlTx(db, self._clock)), snapshot=False)
 
         def run(part: ControlPart) -> T:
             tx = SqliteControlTx(part.db, self._clock)
@@ -294,12 +294,14 @@ class SqliteStore:
             raise ReadOnly()
         return self._writer
 
-    def _reading(self, body: Callable[[apsw.Connection], T], *, fresh: bool = False) -> T:
+    def _reading(self, body: Callable[[apsw.Connection], T], *, fresh: bool = False, snapshot: bool = True) -> T:
+        """The result of `body` on a connection of its own. Without `snapshot` each query looks for itself."""
         self._at_home()
         try:
             db = self._connect() if fresh and self.durable else self._reader()
             try:
-                db.execute("BEGIN")
+                if snapshot:
+                    db.execute("BEGIN")
                 return body(db)
             finally:
                 self._give_back(db)
