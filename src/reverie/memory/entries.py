@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 T = TypeVar("T", str, str | None)
-Placed = tuple[str, Draft]
-"""A draft, with the memory it is for."""
+Placed = tuple[Actor, str, Draft]
+"""A draft, with its author and the memory it is for."""
 MAX_BATCH = 10_000
 MAX_KEY_LENGTH = 255
 _SHORT = 8192
@@ -54,9 +54,10 @@ class Entries:
         self._rules = rules
         self._nights: dict[str, int] = {}
         """Until when a tenant is known to be woken for its nightly dream."""
-        self._together: GroupCommit[tuple[Actor, str], Placed, Receipt] = GroupCommit(
+        self._together: GroupCommit[tuple[str, str], Placed, Receipt] = GroupCommit(
             self._store_together, self._store_at_once
         )
+        """By tenant and operation."""
 
     def put(
         self,
@@ -74,8 +75,8 @@ class Entries:
         """
         _check_request(actor, ref, drafts, idempotency_key)
         if _sharable(drafts, idempotency_key):
-            return [self._together.ask((actor, operation), (ref, drafts[0]))]
-        return self._store(actor, _with_ref(ref, drafts), idempotency_key, operation)
+            return [self._together.ask((actor.tenant, operation), (actor, ref, drafts[0]))]
+        return self._store(_place(actor, ref, drafts), idempotency_key, operation)
 
     async def put_soon(
         self,
@@ -93,10 +94,10 @@ class Entries:
         """
         _check_request(actor, ref, drafts, idempotency_key)
         if _sharable(drafts, idempotency_key):
-            return [await self._together.ask_soon((actor, "PUT"), (ref, drafts[0]), pool, here=here)]
+            return [await self._together.ask_soon((actor.tenant, "PUT"), (actor, ref, drafts[0]), pool, here=here)]
         from asyncio import get_running_loop
 
-        alone = partial(self._store, actor, _with_ref(ref, drafts), idempotency_key, "PUT")
+        alone = partial(self._store, _place(actor, ref, drafts), idempotency_key, "PUT")
         return await get_running_loop().run_in_executor(pool, alone)
 
     def supersede(
@@ -121,7 +122,7 @@ class Entries:
             supersede(tx, actor, entry_id, receipt, expected)
 
         request = ["supersede", entry_id, expected]
-        return self._store(actor, [(ref, draft)], idempotency_key, "SUPERSEDE", also=replace, request=request)[0]
+        return self._store([(actor, ref, draft)], idempotency_key, "SUPERSEDE", also=replace, request=request)[0]
 
     def supersede_many(self, actor: Actor, changes: Sequence[tuple[str, str, Draft, int | None]]) -> list[Receipt]:
         """Store new entries in place of readable ones, in one transaction: all of them, or none.
@@ -139,7 +140,7 @@ class Entries:
             raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
 
         def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
-            made = self._prepare(actor, [(ref, draft) for ref, _, draft, _ in changes], rules)
+            made = self._prepare([(actor, ref, draft) for ref, _, draft, _ in changes], rules)
             prepared = [
                 (entry_id, item, expected) for (_, entry_id, _, expected), item in zip(changes, made, strict=True)
             ]
@@ -158,26 +159,23 @@ class Entries:
 
         return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant), weight=len(changes)) if changes else []
 
-    def _store_together(self, key: tuple[Actor, str], placed: Sequence[Placed]) -> list[Receipt]:
-        actor, operation = key
-        return self._store(actor, placed, None, operation)
+    def _store_together(self, key: tuple[str, str], placed: Sequence[Placed]) -> list[Receipt]:
+        return self._store(placed, None, key[1])
 
-    def _store_at_once(self, key: tuple[Actor, str], placed: Sequence[Placed]) -> list[Receipt]:
+    def _store_at_once(self, key: tuple[str, str], placed: Sequence[Placed]) -> list[Receipt]:
         """The same for the first of them, as many as are short together. Raises WouldWait instead of waiting."""
-        actor, operation = key
         short, room = 0, _SHORT if self._parts.store.free else -1
-        for _, draft in placed:
+        for _, _, draft in placed:
             room -= len(draft.content) if not draft.attributes else _SHORT + 1
             if room < 0:
                 break
             short += 1
         if not short:
             raise WouldWait
-        return self._store(actor, placed[:short], None, operation, waits=False)
+        return self._store(placed[:short], None, key[1], waits=False)
 
     def _store(
         self,
-        actor: Actor,
         placed: Sequence[Placed],
         idempotency_key: str | None,
         operation: str,
@@ -186,15 +184,17 @@ class Entries:
         request: Sequence[Any] = (),
         waits: bool = True,
     ) -> list[Receipt]:
-        """Store drafts. `also` runs in the same transaction for every entry stored; a retry must repeat `request`."""
-        first, asked = placed[0][0], b""
+        """Store drafts of one tenant. `also` runs in the same transaction for every entry stored; a retry must repeat
+        `request`.
+        """
+        tenant, first, asked = placed[0][0].tenant, placed[0][1], b""
         if idempotency_key is not None:
-            asked = canonical_request(first, [draft for _, draft in placed], *request)
+            asked = canonical_request(first, [draft for _, _, draft in placed], *request)
         woken: list[int] = []
 
         def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
             woken.clear()
-            prepared = self._prepare(actor, placed, rules)
+            prepared = self._prepare(placed, rules)
             size = sum([item.size for item in prepared])
 
             def body(tx: WriteTx) -> list[Receipt]:
@@ -208,15 +208,12 @@ class Entries:
                         return _replay(stored, digest)
                 head, policy = tx.head(), rules.policy
                 _check_quota(head, policy, len(prepared), size)
-                receipts = [insert(tx, actor, item, operation=operation) for item in paced(prepared)]
+                items = paced(list(zip(placed, prepared, strict=True)))
+                receipts = [insert(tx, actor, item, operation=operation) for (actor, _, _), item in items]
                 if also is not None:
                     for receipt in receipts:
                         also(tx, receipt)
-                if (
-                    policy.nightly == "on"
-                    and head.bytes + size > LIGHT_BYTES
-                    and self._nights.get(actor.tenant, 0) <= tx.now
-                ):
+                if policy.nightly == "on" and head.bytes + size > LIGHT_BYTES and self._nights.get(tenant, 0) <= tx.now:
                     night = policy.next_night(tx.now)
                     tx.wake(night)  # once a night, and only where something was written
                     woken.append(night)
@@ -227,31 +224,29 @@ class Entries:
 
             return body
 
-        scope = Scope(actor.tenant, first if len({ref for ref, _ in placed}) == 1 else None)
-        receipts = self._rules.guard(actor.tenant, prepare, scope, weight=len(placed), waits=waits)
+        scope = Scope(tenant, first if len({ref for _, ref, _ in placed}) == 1 else None)
+        receipts = self._rules.guard(tenant, prepare, scope, weight=len(placed), waits=waits)
         if woken:
-            self._nights[actor.tenant] = woken[-1]
+            self._nights[tenant] = woken[-1]
         return receipts
 
     def prepare(
         self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, *, embed: bool = True
     ) -> list[PreparedEntry]:
         """Check, redact and index drafts, outside any transaction. Without `embed` their vectors come later."""
-        return self._prepare(actor, _with_ref(ref, drafts), rules, embed=embed)
+        return self._prepare(_place(actor, ref, drafts), rules, embed=embed)
 
-    def _prepare(
-        self, actor: Actor, placed: Sequence[Placed], rules: Rules, *, embed: bool = True
-    ) -> list[PreparedEntry]:
+    def _prepare(self, placed: Sequence[Placed], rules: Rules, *, embed: bool = True) -> list[PreparedEntry]:
         now, many = self._parts.clock.now(), len(placed) > 1
         texts: dict[str | None, dict[str, None]] = {}
-        for number, (ref, draft) in enumerate(paced(placed)):
+        for number, (_, ref, draft) in enumerate(paced(placed)):
             check_draft(draft, rules.policy, now=now, pointer=f"/entries/{number}" if many else "")
             own = texts.setdefault(draft.source.run, {})
             own[ref] = None
             own.update(dict.fromkeys(_texts(draft)))
             if draft.id:
                 own[draft.id] = None
-        cleaned = self._redact(actor, placed, texts, rules, now)
+        cleaned = self._redact(placed, texts, rules, now)
         found = terms_and_vectors([entry for entry, _ in cleaned], self._parts.embedder if embed else None)
         return [
             PreparedEntry(
@@ -263,12 +258,11 @@ class Entries:
                 replaces=draft.replaces,
                 size=len(entry.content.encode()),
             )
-            for (_, draft), (entry, findings), (words, vector) in zip(placed, cleaned, found, strict=True)
+            for (_, _, draft), (entry, findings), (words, vector) in zip(placed, cleaned, found, strict=True)
         ]
 
     def _redact(
         self,
-        actor: Actor,
         placed: Sequence[Placed],
         texts: Mapping[str | None, Mapping[str, None]],
         rules: Rules,
@@ -280,25 +274,24 @@ class Entries:
         cost a quarter, and a label that a thousand entries share is looked at once. What others find entries by is not
         redacted: a ref or an id that holds a secret is refused.
         """
-        known = {run: self._rules.known(actor.tenant, run, rules) for run in texts}
+        tenant = placed[0][0].tenant if placed else ""
+        known = {run: self._rules.known(tenant, run, rules) for run in texts}
         changed = {run: self._parts.redactor.changed(list(own), known[run]) for run, own in texts.items()}
-        nobody = Source(actor=actor.id, door=actor.door, trust=min(UNNAMED.trust, actor.authority))
         lifetime = rules.policy.default_ttl_ms
         result: list[tuple[Entry, Mapping[str, int]]] = []
-        for number, (ref, draft) in enumerate(paced(placed)):
+        for number, (actor, ref, draft) in enumerate(paced(placed)):
             found: dict[str, int] = {}
-            attributes, source, tags = draft.attributes, nobody, draft.tags
+            attributes, tags = draft.attributes, draft.tags
             if attributes:
                 cleaned, counts = self._parts.redactor.value(dict(attributes), known[draft.source.run])
                 attributes = cast("dict[str, Any]", cleaned)
                 found |= counts
-            if draft.source != UNNAMED:
-                source = msgspec.structs.replace(
-                    draft.source,
-                    actor=draft.source.actor or actor.id,
-                    door=actor.door,
-                    trust=min(draft.source.trust, actor.authority),
-                )
+            source = msgspec.structs.replace(
+                draft.source,
+                actor=draft.source.actor or actor.id,
+                door=actor.door,
+                trust=min(draft.source.trust, actor.authority),
+            )
             entry = Entry(
                 ref=ref,
                 id=draft.id or self._parts.ids.new(),
@@ -382,8 +375,8 @@ def _check_request(actor: Actor, ref: str, drafts: Sequence[Draft], idempotency_
         raise Invalid(f"An idempotency key is 1 to {MAX_KEY_LENGTH} characters.", pointer="/idempotency_key")
 
 
-def _with_ref(ref: str, drafts: Sequence[Draft]) -> list[Placed]:
-    return [(ref, draft) for draft in drafts]
+def _place(actor: Actor, ref: str, drafts: Sequence[Draft]) -> list[Placed]:
+    return [(actor, ref, draft) for draft in drafts]
 
 
 def _sharable(drafts: Sequence[Draft], idempotency_key: str | None) -> bool:

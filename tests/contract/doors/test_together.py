@@ -10,6 +10,8 @@ import httpx2
 import pytest
 from tests.contract.doors.conftest import API, Server
 
+from reverie.core.entry import Source
+
 ENTRIES = f"{API}/memory/notes/entries"
 
 
@@ -40,6 +42,42 @@ def test_puts_that_wait_together_share_transactions(server: Server, monkeypatch:
     assert len({answer.json()["id"] for answer in answers}) == 64
     assert len(writes) <= 16
     assert len(caller.get("memory/notes/entries?limit=100").json()["entries"]) == 64
+
+
+def test_puts_of_several_keys_share_transactions_and_keep_their_authors(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = server.caller(authority=10)
+    callers = [first, *(server.caller(first.tenant, authority=level) for level in (7, 4, 1))]
+    store, writes = server.host.parts.store, []
+    write = store.write
+
+    def counted(scope: Any, body: Any) -> Any:
+        writes.append(scope)
+        return write(scope, body)
+
+    monkeypatch.setattr(store, "write", counted)
+
+    async def all_at_once() -> list[str]:
+        clients = [client_of(server, caller.key) for caller in callers]
+        source = {"source": {"trust": 9}}
+        asked = (
+            client.post(ENTRIES, json={"content": f"Kite {n}."} | (source if n else {}))
+            for n in range(16)
+            for client in clients
+        )
+        return [answer.json()["id"] for answer in await asyncio.gather(*asked)]
+
+    ids = asyncio.run(all_at_once())
+    assert len(writes) <= 16
+    entries = {one["id"]: one for one in first.get("memory/notes/entries?limit=100").json()["entries"]}
+    events = {one["memory_unit_id"]: one for one in first.get("events?limit=100").json()["events"]}
+    for number, entry_id in enumerate(ids):
+        author = callers[number % 4]
+        name = f"key:{str(author.key).split('_')[1]}"
+        level = (10, 7, 4, 1)[number % 4]
+        assert entries[entry_id]["source"]["actor"] == events[entry_id]["agent_id"] == name
+        assert entries[entry_id]["source"]["trust"] == min(9 if number >= 4 else Source().trust, level)
 
 
 def test_a_put_that_is_refused_leaves_those_next_to_it_alone(server: Server) -> None:
