@@ -14,7 +14,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from reverie.search.languages import ENGLISH, FUNCTION_WORDS, LATIN, fold, guess, stem
+from reverie.search.languages import ENGLISH, FUNCTION_WORDS, LATIN, detect, fold, guess, stem
 from reverie.search.lexicon import misspelt, similar, weight
 
 MAX_QUERY_TERMS = 32
@@ -96,20 +96,11 @@ def terms(text: str) -> list[str]:
     An identifier is there whole and in parts (`ERR_42`: err_42, err, 42). A text of nothing but function words keeps
     them, so that it can still be found.
     """
-    return _analysed(text)[0]
-
-
-def analysed(texts: Sequence[str]) -> list[tuple[list[str], tuple[str, bool]]]:
-    """The terms of each text as `terms` gives them, with its language and whether it shows that."""
-    return [_analysed(text) for text in texts]
-
-
-def _analysed(text: str) -> tuple[list[str], tuple[str, bool]]:
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    guessed = guess(plain)
+    language = detect(plain)
     # no word has white space in it
-    kept = list(chain.from_iterable(map(_seen[guessed[0]].__getitem__, plain.split())))
-    return kept or [term for word in _WORD.findall(plain) for term, _, _ in _compute(word, guessed[0])], guessed
+    kept = list(chain.from_iterable(map(_seen[language].__getitem__, plain.split())))
+    return kept or [term for word in _WORD.findall(plain) for term, _, _ in _compute(word, language)]
 
 
 def query_terms(text: str) -> list[str]:

@@ -15,17 +15,18 @@ the same thing: there too words alone tell.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import chain, combinations
 from math import fsum, log
+from operator import mul
 from typing import Protocol
 
 from reverie.core.subject import fold
-from reverie.search.analysis import Word, analysed, terms
-from reverie.search.languages import ENGLISH
+from reverie.search.analysis import Word, terms
+from reverie.search.languages import ENGLISH, guess
+from reverie.search.wording import Wording
 
 COMPARED = 10
 """So many of the best are compared with each other."""
@@ -46,10 +47,10 @@ _ANY = 0.5
 """Fit of a passage to a question that asks for no kind of thing in particular."""
 _TELLS = (0.0, *[log((COMPARED + 1) / count) for count in range(1, COMPARED + 1)])
 """Weight of a shared term by the number of the compared passages that have it."""
-_OWN = re.compile(r"\b(?:i|my|me|mine|i'm|i've|i'll|ich|mein\w*|mich|mir)\b", re.IGNORECASE)
+_OWN = Wording(r"\b(?:i|my|me|mine|i'm|i've|i'll|ich|mein\w*|mich|mir)\b", ignore_case=True)
 """Words with which authors speak of themselves."""
 
-_ENGLISH = re.compile(
+_ENGLISH = Wording(
     r"\b(?:now|nowadays|these days|no longer|any ?more|no more|from now on|instead"
     r"|rather than|as of|in (?:its|their|his|her|my|our) place|used to|formerly|until further notice|correction"
     r"|relocated|move[sd]|switche[sd]|changed|swapped|migrated|transferred|handed"
@@ -62,7 +63,7 @@ _ENGLISH = re.compile(
     r"|step(?:s|ped) down|st(?:ands|ood) down|on (?:\w+ )?leave|doubled|halved|rose to|fell to|in the end|for good"
     r"|turn(?:s|ed) out|is off|are off|is out|are out|same (?:day|time|hour|place|room|price|address)"
     r"|as (?:ever|before)|made up (?:his|her|my|our|their) minds?|after all|reversed|cure[sd]|back to"
-    r"|upped|bumped|renamed|superseded|overruled|revised|amended|ditched|paid (?:\w+ )?back|goes to (?=[€$£]?\d)"
+    r"|upped|bumped|renamed|superseded|overruled|revised|amended|ditched|paid (?:\w+ )?back|goes to \d\w*"
     r"|(?:ha(?:s|ve|d) to|needs? to|must|will|going to|wants? to|can(?:no|')t) (?:postpone|cancel|delay|reschedule|move"
     r"|switch|change|swap|leave|quit|stop|drop|give up|hand over|step down|resign|retire)"
     r"|(?:up|down) from|with (?:immediate )?effect|effective (?:from|immediately)"
@@ -70,14 +71,14 @@ _ENGLISH = re.compile(
     r" (?:january|february|march|april|may|june|july|august|september|october|november|december)(?: on)?)\b",
 )
 """In lower case: ignoring case takes several times as long."""
-_ENGLISH_AMBIGUOUS = re.compile(
-    r"\b(?:(?-i:[Nn]ew(?= [a-z0-9]))|since|moving|changes|replace[sd]|stopped|closed|left|sold|up to|finished|ended"
+_ENGLISH_AMBIGUOUS = Wording(
+    r"\b(?:(?-i:[Nn]ew [a-z0-9])\w*|since|moving|changes|replace[sd]|stopped|closed|left|sold|up to|finished|ended"
     r"|passed|again|back on)\b"
     r"|(?:,|\band|\bbut) not (?:the|on|at|in|by|to|from|for|an?|until|before|after) \w+",
-    re.IGNORECASE,
+    ignore_case=True,
 )
 """Words that say so in one sentence of three, and a contrast: "by the tenth, not the fifth"."""
-_OTHERS = re.compile(
+_OTHERS = Wording(
     r"\b(?:jetzt|nun|nicht mehr|kein\w* mehr|statt|stattdessen|neue?[rsn]?|hört auf|übernimmt|selbe[rn]?"
     r"|gleiche[rn]? \w+|umgezogen|zieht um|verschoben|verlegt"
     r"|geändert|gewechselt|wechselt|aufgehört|ab sofort|künftig|inzwischen|mittlerweile|ersetzt|gekündigt|abgesagt"
@@ -110,26 +111,9 @@ _OTHERS = re.compile(
     r"|flyttad?|flyttat|inte längre|numera|i stället|istället|nya?|ikke længere|nyt?|i stedet|fremover)\b"
     r"|改|变更|变成|變|換|换|调整|不再|取消|涨|変わ|変更|移転|引っ越|やめ|今は|これから|바뀌|바뀐|이제|변경|옮겼|그만"
     r"|الآن|أصبح|صار|غيّر|انتقل|تغير|بدلا|لم يعد|لم تعد|अब|बदल|की जगह",
-    re.IGNORECASE,
+    ignore_case=True,
 )
 """Words that say that something is no longer as it was; `_ENGLISH` in English texts, both in others."""
-_PLAIN_WORD = re.compile(r"[a-z]+")
-_TELLING = frozenset(
-    _PLAIN_WORD.findall(
-        "new now nowadays days longer anymore more instead rather since as place used formerly notice correction"
-        " relocated moved moves moving switched switches changed changes swapped replaced replaces migrated"
-        " transferred handed over stopped quit dropped gave given cancelled canceled called abandoned discontinued"
-        " closed shut retired resigned left gone sold went goodbye promoted raised increased lowered reduced cut up"
-        " down goes put extended shortened postponed pushed brought rescheduled decided settled made again after"
-        " reversed cured cures back from off hold delayed shifted finished ended over done expired out broke broken"
-        " split died passed scrapped rid axed repaired recovered healed steps stepped stands"
-        " stood leave doubled halved rose fell end for turned upped bumped renamed superseded overruled revised"
-        " amended ditched paid effect effective starting beginning slipped deferred scrap upgraded downgraded turns"
-        " same ever before"
-        " postpone cancel delay reschedule move switch change swap leave stop drop give hand step resign retire not"
-    )
-)
-"""One word of each of `_ENGLISH`: a text without any of them needs no closer look."""
 _CHANGE_TERMS = frozenset(
     terms(
         "now new longer anymore more instead moved switched changed stopped dropped left replaced gone used put taken"
@@ -195,7 +179,13 @@ def overtake(
 def weighed(features: Mapping[str, float]) -> float:
     """The sum that says whether the newer one of a pair overtakes."""
     weights = WEIGHTS if "close" in features else BY_WORDS
-    return sum([weight * features[name] for name, weight in weights.items()])
+    return _weighed(weights, [features[name] for name in weights])
+
+
+def _weighed(weights: Mapping[str, float], values: Sequence[float]) -> float:
+    """The sum of the features of a pair, given in the order of the weights."""
+    found: float = sum(map(mul, weights.values(), values))
+    return found
 
 
 def pairs(
@@ -211,43 +201,43 @@ def pairs(
 ) -> Iterator[tuple[int, int, dict[str, float]]]:
     """(older, newer, features) of pairs of the best, in the order of time, that may be about the same matter.
 
-    Pairs whose sum cannot be above `least` are left out: whether something changed is not read for them, nor how close
-    they are. So are those whose older one is clearly better.
+    Pairs whose sum cannot be above `least` are left out, and so are those whose older one is clearly better. What costs
+    more is read for those that are left: first whether something changed, then how close they are.
     """
     places = {at: place for place, at in enumerate(order[:COMPARED]) if len(candidates[at].content) <= LONGEST}
     best = sorted(places, key=lambda at: (candidates[at].created_at, candidates[at].position, candidates[at].number))
-    compared = _Compared(asked, candidates, best, spoken)
-    likely: list[tuple[int, int, dict[str, float]]] = []
-    for (old, new), value in compared.common.items():
-        one, other = compared.said[old], compared.said[new]
-        needed = scores[old] * (_CLOSE_IN_DREAM if candidates[old].position == candidates[new].position else _CLOSE)
-        if one.terms == other.terms or scores[new] < needed:  # said again, or clearly worse
-            continue
-        features = {
-            "changes": 1.0,
-            "partner": value / compared.most[new],
-            "place": 1 / (1 + min(places[old], places[new])),
-            "kind": fits.get(new, _ANY) if fits else _ANY,
-        }
+    said = {at: _Said(candidates[at].content) for at in best}
+    weights = WEIGHTS if closeness else BY_WORDS
+    likely: list[tuple[int, int, list[float]]] = []
+    for old, new in combinations(best, 2):
+        one, other = candidates[old], candidates[new]
+        if scores[new] < scores[old] * (_CLOSE_IN_DREAM if one.position == other.position else _CLOSE):
+            continue  # clearly worse
+        place = 1 / (1 + min(places[old], places[new]))
+        kind = fits.get(new, _ANY) if fits else _ANY
+        most = [1.0, place, kind, min(one.alike, other.alike), 1.0, 1.0] if closeness else [1.0, 1.0, 1.0, place, kind]
+        values = [1.0, *most]
+        if _weighed(weights, values) > least:
+            values[0] = said[new].changes
+            if values[0] == 1.0 or _weighed(weights, values) > least:
+                likely.append((old, new, values))
+    if not likely:
+        return
+    compared = _Compared(asked, candidates, said, spoken)
+    likely = [pair for pair in likely if compared.differs(*pair[:2])]
+    for old, new, values in likely:
         if closeness:
-            features |= {"says": min(candidates[old].alike, candidates[new].alike), "close": 1.0, "closest": 1.0}
+            values[1] = compared.partner(old, new)
         else:
-            shared = value / min(compared.whole[old], compared.whole[new])
-            features |= {"shared": shared, "asked": min(one.share, other.share)}
-        if weighed(features) > least:
-            likely.append((old, new, features))
+            values[1:4] = compared.shared(old, new), compared.partner(old, new), compared.asked(old, new)
+    likely = [pair for pair in likely if _weighed(weights, pair[2]) > least and compared.answers(*pair[:2])]
     if closeness and likely:
         near = _closest({old for old, _, _ in likely}, compared.common, candidates, closeness)
-        for old, new, features in likely:
-            features["close"], features["closest"] = near[old, new]
-    for old, new, features in likely:
-        if weighed(features) <= least:
-            continue
-        one, other = compared.said[old], compared.said[new]
-        features["changes"] = other.changes
-        kept = all(other.asked.get(word, 0.0) >= weight for word, weight in one.asked.items())
-        if other.changes or (one.asked and kept):
-            yield old, new, features
+        for old, new, values in likely:
+            values[-2:] = near[old, new]
+    for old, new, values in likely:
+        if _weighed(weights, values) > least:
+            yield old, new, dict(zip(weights, values, strict=True))
 
 
 def _closest(
@@ -264,84 +254,110 @@ def _closest(
     return {pair: (cosine, cosine / most[pair[0]]) for pair, cosine in cosines.items()}
 
 
-class _Compared:
-    """The best passages, oldest first, compared by the words that they share.
-
-    `said`: what each says; `common`: what the shared words of a pair (older, newer) tell, where the newer one may
-    overtake; `most`: the most that a newer one shares with any older one; `whole`: what all words of a passage tell.
-    """
-
-    def __init__(self, asked: Sequence[Word], candidates: Sequence[Dated], best: Sequence[int], spoken: bool) -> None:
-        asked = [word for word in asked if word.terms[0][0] not in _CHANGE_TERMS]
-        texts = [candidates[at].content for at in best]
-        self.said = {
-            at: _Said(text, frozenset(own), asked, guessed)
-            for at, text, (own, guessed) in zip(best, texts, analysed(texts), strict=True)
-        }
-        often = Counter(chain.from_iterable(one.terms for one in self.said.values()))
-        tells = {term: _TELLS[count] for term, count in often.items() if term not in _CHANGE_TERMS}
-        self.whole = {at: fsum([tells.get(term, 0.0) for term in one.terms]) for at, one in self.said.items()}
-        several = {term for term, count in often.items() if count > 1 and term in tells}
-        shared = {at: one.terms & several for at, one in self.said.items()}
-        self.common: dict[tuple[int, int], float] = {}
-        self.most: dict[int, float] = {}
-        for old, new in combinations(best, 2):
-            both = shared[old] & shared[new]
-            if both and _may_overtake(candidates[new], candidates[old], self.said[new], self.said[old], spoken):
-                value = self.common[old, new] = fsum([tells[term] for term in both])
-                self.most[new] = max(self.most.get(new, 0.0), value)
-
-
 class _Said:
-    """The terms of a passage, how exactly it has each word of the question, whether something changed."""
+    """A passage: its terms, whether something changed, and whether its author speaks of himself."""
 
-    def __init__(self, text: str, own: frozenset[str], asked: Sequence[Word], guessed: tuple[str, bool]) -> None:
-        """`own`: its terms; `guessed`: its language, and whether it shows that."""
+    def __init__(self, text: str) -> None:
         self.text = text
-        self._question = asked
-        self._guessed = guessed
-        self.terms = own
 
     @cached_property
-    def asked(self) -> Mapping[int, float]:
-        """The words of the question that it has, by their place, and how exactly."""
-        return {
-            place: exact
-            for place, word in enumerate(self._question)
-            if (exact := max([weight for term, weight in word.terms if term in self.terms], default=0.0))
-        }
-
-    @cached_property
-    def share(self) -> float:
-        """The share of the question that it has, from 0 to 1."""
-        whole = fsum([word.weight for word in self._question])
-        return fsum([self._question[place].weight * exact for place, exact in self.asked.items()]) / (whole or 1.0)
+    def terms(self) -> frozenset[str]:
+        """Its terms."""
+        return frozenset(terms(self.text))
 
     @cached_property
     def changes(self) -> float:
         """Certainty that it says that something changed, from 0 to 1."""
-        return _change(self.text, self._guessed) if len(self.text) <= _SHORT else 0.0
+        return _change(self.text) if len(self.text) <= _SHORT else 0.0
 
     @cached_property
     def own(self) -> bool:
         """Whether its author speaks of himself."""
-        return _OWN.search(self.text) is not None
+        return _OWN.is_in(self.text)
 
 
-def changes(text: str, guessed: tuple[str, bool]) -> bool:
-    """Whether a text says that something changed. `guessed`: its language, and whether it shows that."""
-    return _change(text, guessed) > 0
+class _Compared:
+    """The best passages, oldest first, compared by the words that they share.
+
+    `common`: pairs (older, newer) that share words and of which the newer one may overtake.
+    """
+
+    def __init__(
+        self, asked: Sequence[Word], candidates: Sequence[Dated], said: Mapping[int, _Said], spoken: bool
+    ) -> None:
+        self._question = [word for word in asked if word.terms[0][0] not in _CHANGE_TERMS]
+        self._said = said
+        often = Counter(chain.from_iterable([one.terms for one in said.values()]))
+        self._tells = {term: _TELLS[count] for term, count in often.items() if term not in _CHANGE_TERMS}
+        several = {term for term, count in often.items() if count > 1 and term in self._tells}
+        self._several = {at: one.terms & several for at, one in said.items()}
+        self.common = {
+            (old, new): None
+            for old, new in combinations(said, 2)
+            if not self._several[old].isdisjoint(self._several[new])
+            and _may_overtake(candidates[new], candidates[old], said[new], said[old], spoken)
+        }
+        self._values: dict[tuple[int, int], float] = {}
+        self._most: dict[int, float] = {}
+        self._asked: dict[int, Mapping[int, float]] = {}
+
+    def differs(self, old: int, new: int) -> bool:
+        """Whether the newer one may overtake, shares words with the older one and does not say the same again."""
+        return (old, new) in self.common and self._said[old].terms != self._said[new].terms
+
+    def partner(self, old: int, new: int) -> float:
+        """Weight of the words that they share, compared with those that the newer one shares with any older one."""
+        if new not in self._most:
+            self._most[new] = max([self._value(before, after) for before, after in self.common if after == new])
+        return self._value(old, new) / self._most[new]
+
+    def shared(self, old: int, new: int) -> float:
+        """Weight of the words that they share, as a share of all words of the shorter one."""
+        whole = [fsum([self._tells.get(term, 0.0) for term in self._said[at].terms]) for at in (old, new)]
+        return self._value(old, new) / min(whole)
+
+    def asked(self, old: int, new: int) -> float:
+        """The share of the question that both have, from 0 to 1."""
+        whole = fsum([word.weight for word in self._question])
+        shares = [
+            fsum([self._question[place].weight * exact for place, exact in self._words_asked(at).items()])
+            / (whole or 1.0)
+            for at in (old, new)
+        ]
+        return min(shares)
+
+    def answers(self, old: int, new: int) -> bool:
+        """Whether the newer one speaks of a change, or has every word of the question that the older one has, of which
+        there is one at least, as exactly."""
+        if self._said[new].changes:
+            return True
+        before, after = self._words_asked(old), self._words_asked(new)
+        return bool(before) and all(after.get(word, 0.0) >= exact for word, exact in before.items())
+
+    def _value(self, old: int, new: int) -> float:
+        if (old, new) not in self._values:
+            both = self._several[old] & self._several[new]
+            self._values[old, new] = fsum([self._tells[term] for term in both])
+        return self._values[old, new]
+
+    def _words_asked(self, at: int) -> Mapping[int, float]:
+        """The words of the question that a passage has, by their place, and how exactly."""
+        if at not in self._asked:
+            own = self._said[at].terms
+            exact = [
+                max([weight for term, weight in word.terms if term in own], default=0.0) for word in self._question
+            ]
+            self._asked[at] = {place: weight for place, weight in enumerate(exact) if weight}
+        return self._asked[at]
 
 
-def _change(text: str, guessed: tuple[str, bool]) -> float:
+def _change(text: str) -> float:
     """Certainty that a text says that something changed: 1, 0.5 for a word that often means something else, or 0."""
-    lowered = text.lower()
-    telling = not _TELLING.isdisjoint(_PLAIN_WORD.findall(lowered))
-    if telling and _ENGLISH.search(lowered) is not None:
+    if _ENGLISH.is_in(text.lower()):
         return 1.0
-    if (guessed != (ENGLISH, True) or not text.isascii()) and _OTHERS.search(text) is not None:
+    if _OTHERS.is_in(text) and not (text.isascii() and guess(text) == (ENGLISH, True)):
         return 1.0
-    return 0.5 if telling and _ENGLISH_AMBIGUOUS.search(text) is not None else 0.0
+    return 0.5 if _ENGLISH_AMBIGUOUS.is_in(text) else 0.0
 
 
 def _may_overtake(new: Dated, old: Dated, said: _Said, before: _Said, spoken: bool) -> bool:
