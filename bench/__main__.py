@@ -4,9 +4,10 @@
     python -m bench all                every measurement
     python -m bench store --quick      one, with fewer rounds
     python -m bench store --json       its figures as JSON
+    python -m bench store --only floor one, with options of its own (`python -m bench.store --help` lists them)
 
 A measurement is a module of this folder with a `main`, or a package. Each runs in its own process, so none warms
-another's caches. Options a measurement does not know are not passed on to it.
+another's caches. --quick and --json reach the measurements that have them.
 """
 
 from __future__ import annotations
@@ -40,19 +41,21 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or of: {', '.join(known)}")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, for a first look")
     parser.add_argument("--json", action="store_true", help="figures as JSON")
-    given = parser.parse_args()
+    given, own = parser.parse_known_args()
     everything = [name for name in known if name != "page"]
     names = everything if given.names == ["all"] else given.names or ["page"]
     for name in names:
         if name not in known:
             parser.error(f"there is no measurement '{name}'. Known: {', '.join(known)}")
+    if own and (len(given.names) != 1 or given.names == ["all"]):
+        parser.error(f"name one measurement for the options {' '.join(own)}")
     failed = []
     for name in names:
         source = _source(name)
         options = [option for option in ("--quick", "--json") if getattr(given, option[2:]) and option in source]
         if not given.json:
             print(f"\n== {name} ==\n", flush=True)
-        done = subprocess.run([sys.executable, "-m", f"bench.{name}", *options], cwd=FOLDER.parent, check=False)
+        done = subprocess.run([sys.executable, "-m", f"bench.{name}", *options, *own], cwd=FOLDER.parent, check=False)
         if done.returncode:
             failed.append(name)
     if failed:
