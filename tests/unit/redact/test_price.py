@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import json
 import re
 import sys
@@ -57,11 +58,13 @@ def work(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
 
     with monkeypatch.context() as patched:
         patched.setattr(Rule, "judge", judged)
+        gc.disable()  # a collection would call finalizers of what earlier tests left
         sys.setprofile(seen)
         try:
             REDACTOR.text(text)
         finally:
             sys.setprofile(None)
+            gc.enable()
     return calls, verdicts
 
 
