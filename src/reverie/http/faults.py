@@ -31,7 +31,7 @@ def validate(document: Any, kind: type[T], *, text: bool = False) -> T:
     if prepare is not None:
         document = prepare(document)
     try:
-        long = _long_list(document)
+        long = _long_list(document, kind)
         return msgspec.convert(document, kind) if long is None else _in_slices(document, kind, long)
     except msgspec.ValidationError as fault:
         found = Faults(text=text)
@@ -39,24 +39,40 @@ def validate(document: Any, kind: type[T], *, text: bool = False) -> T:
         raise found.refusal(str(fault)) from None
 
 
-def _long_list(document: Any) -> str | None:
-    """The member of an object that is a long list of objects."""
+def _long_list(document: Any, kind: type[Any]) -> inspect.Field | None:
+    """The field of a struct whose value is a long list of objects. Raises ValidationError when it is too long."""
     if not isinstance(document, dict):
         return None
     for name, value in document.items():
         if isinstance(value, list) and len(value) > _SLICE and isinstance(value[0], dict):
-            return str(name)
+            fields = inspect.type_info(kind).fields  # type: ignore[attr-defined]
+            field: inspect.Field | None = next((one for one in fields if one.encode_name == name), None)
+            if field is None:
+                continue  # unknown: refused or ignored with the rest
+            plain = plain_type(field.type)
+            if isinstance(plain, inspect.ListType) and plain.max_length is not None and len(value) > plain.max_length:
+                raise msgspec.ValidationError  # the slices would all fit
+            return field
     return None
 
 
-def _in_slices(document: Mapping[str, Any], kind: type[T], name: str) -> T:
+def _in_slices(document: Mapping[str, Any], kind: type[T], field: inspect.Field) -> T:
     """One call for 10,000 items would hold the interpreter for as long as it takes."""
-    items, checked, part = document[name], [], None
+    items, checked, part = document[field.encode_name], [], None
     for start in range(0, len(items), _SLICE):
-        part = msgspec.convert({**document, name: items[start : start + _SLICE]}, kind)
-        checked += getattr(part, name)
-    whole: T = msgspec.structs.replace(part, **{name: checked})  # type: ignore[type-var,assignment]
+        part = msgspec.convert({**document, field.encode_name: items[start : start + _SLICE]}, kind)
+        checked += getattr(part, field.name)
+    whole: T = msgspec.structs.replace(part, **{field.name: checked})  # type: ignore[type-var,assignment]
     return whole
+
+
+def plain_type(kind: inspect.Type) -> inspect.Type:
+    """A type without its metadata and without null."""
+    if isinstance(kind, inspect.Metadata):
+        return plain_type(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return next(plain_type(one) for one in kind.types if not isinstance(one, inspect.NoneType))
+    return kind
 
 
 class Faults:

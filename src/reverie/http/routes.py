@@ -29,7 +29,7 @@ from starlette.types import Receive, Scope, Send
 
 from reverie.core.errors import Invalid
 from reverie.http.call import SMALL_BODY, Call, Handler, Needs
-from reverie.http.faults import validate
+from reverie.http.faults import plain_type, validate
 from reverie.http.parsing import UnsupportedMedia
 from reverie.http.paths import decode_segment
 from reverie.http.threads import Lane
@@ -335,23 +335,14 @@ def _struct_values(kind: type[Struct], place: str, whole: str | None, descriptio
     lists: set[str] = set()
     readers: dict[str, Callable[[str], Any]] = {}
     for one in inspect.type_info(kind).fields:  # type: ignore[attr-defined]
-        plain = _plain(one.type)
+        plain = plain_type(one.type)
         if isinstance(plain, inspect.ListType):
             lists.add(one.encode_name)
-            plain = _plain(plain.item_type)
+            plain = plain_type(plain.item_type)
         readers[one.encode_name] = {inspect.IntType: _integer, inspect.BoolType: _boolean}.get(type(plain), str)
     raw_names = {name.lower().encode(): name for name in readers}
     absent = None if whole or _required(kind) else msgspec.structs.asdict(kind())
     return Values(kind, place, whole, frozenset(lists), readers, descriptions, raw_names, absent)
-
-
-def _plain(kind: inspect.Type) -> inspect.Type:
-    """A type without its metadata and without null."""
-    if isinstance(kind, inspect.Metadata):
-        return _plain(kind.type)
-    if isinstance(kind, inspect.UnionType):
-        return next(_plain(one) for one in kind.types if not isinstance(one, inspect.NoneType))
-    return kind
 
 
 def _integer(text: str) -> Any:

@@ -244,10 +244,17 @@ def test_event_parameters(acme: Any, path: str, headers: dict[str, str]) -> None
         ("POST", "secrets", {"id": "a", "value": "x" * 70_000}),
         ("POST", "scan", {"dry_run": "yes"}),
         ("POST", "import", {"x": 1}),
+        ("POST", "memory/n/changes", {"change": "pin", "entries": [{"id": "a", "version": 1}] * 1001}),
     ],
 )
 def test_other_bodies(acme: Any, method: str, path: str, body: Any) -> None:
     assert refused(acme.send(method, path, json=body))
+
+
+def test_a_long_list_of_objects_in_a_lenient_body(acme: Any) -> None:
+    sent = {"messages": [{"role": "user", "content": "I like tea."}], "user_id": "ada", "unknown": [{}] * 200}
+    assert acme.post("/mem0/v3/memories/add/", sent).status_code == 200
+    assert acme.send("PUT", "/mem0/v1/batch/", json={"memories": [{"memory_id": "a"}] * 1001}).status_code == 400
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,22 @@ def test_a_long_list_is_whole_and_in_order_after_conversion_in_pieces() -> None:
     assert [part.size for part in whole.parts] == [n % 9 + 1 for n in range(1000)]
 
 
+class Loose(Struct, rename="camel"):
+    """Ignores fields that it does not have."""
+
+    many_parts: Annotated[list[Part], Meta(max_length=500, description="A few.")] = []
+
+
+def test_a_long_list_is_refused_when_it_is_over_its_limit() -> None:
+    with pytest.raises(Invalid, match="List should have at most 500 items, not 501"):
+        validate({"manyParts": [{"size": 1}] * 501}, Loose)
+    assert len(validate({"manyParts": [{"size": 1}] * 500}, Loose).many_parts) == 500
+
+
+def test_a_long_list_in_an_ignored_field_is_ignored() -> None:
+    assert validate({"other": [{}] * 200, "manyParts": [{"size": 1}]}, Loose).many_parts == [Part(1)]
+
+
 def test_the_document_is_made_from_the_same_declarations() -> None:
     made = document(
         [(route.operation, route, ()) for route in router.routes if route.operation], version="1", description=""
