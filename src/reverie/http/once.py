@@ -100,16 +100,19 @@ class Once:
         self, call: Call, claim: Claim, lane: Lane, work: Callable[[str | None], Response]
     ) -> Response:
         def whole() -> Response:
-            """Work and record in one thread: a caller that hangs up does not part them."""
+            """Do the work and record its answer in one thread, which a caller that hangs up does not interrupt.
+
+            A claim whose answer cannot be recorded stays: a retry finds what was done under its id.
+            """
             host, actor = call.host, call.actor
             try:
                 with host.idempotency.keep_claim(actor, claim):
                     response = self._attempt(call, claim.id, work)
-                body = b"" if isinstance(response, TextReply) else bytes(response.body)
-                host.idempotency.keep(actor, claim, response.status_code, body)
             except Exception:
                 host.idempotency.release(actor, claim)
                 raise
+            body = b"" if isinstance(response, TextReply) else bytes(response.body)
+            host.idempotency.keep(actor, claim, response.status_code, body)
             return response
 
         try:

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from reverie.core.errors import StoreBusy
 from reverie.memory.idempotency import StoredAnswer
 
 ROOT = "/v1/host/reverie"
@@ -115,6 +116,27 @@ def test_a_dream_that_was_committed_before_its_process_died_is_not_dreamt_again(
         patch.setattr("reverie.memory.idempotency.LEASE_MS", 1)
         with pytest.raises(Died):
             send(caller, "POST", "/memory/notes/dreams", {}, key)
+    again = send(caller, "POST", "/memory/notes/dreams", {}, key)
+    assert again.status_code == 201, again.text
+    assert [dream["id"] for dream in caller.get(f"{ROOT}/dreams").json()["dreams"]] == [again.json()["id"]]
+
+
+def test_a_dream_whose_answer_could_not_be_recorded_is_not_dreamt_again(
+    caller: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(8):
+        caller.post(f"{ROOT}/memory/notes/entries", {"content": "The tank in the north cellar holds 30 litres."})
+    key = uuid4().hex
+
+    def fail(*answer: Any) -> StoredAnswer:
+        if len(answer) > 1:
+            raise StoreBusy()
+        return StoredAnswer(*answer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("reverie.memory.idempotency.StoredAnswer", fail)
+        patch.setattr("reverie.memory.idempotency.LEASE_MS", 1)
+        assert send(caller, "POST", "/memory/notes/dreams", {}, key).status_code == 503
     again = send(caller, "POST", "/memory/notes/dreams", {}, key)
     assert again.status_code == 201, again.text
     assert [dream["id"] for dream in caller.get(f"{ROOT}/dreams").json()["dreams"]] == [again.json()["id"]]
