@@ -64,6 +64,7 @@ def create(
         partial.unlink()
     except OSError as fault:
         raise StoreUnavailable(f"Cannot write to {file.parent} ({fault.strerror}). Choose another place.") from None
+    made: list[Path] = []
     try:
         host.parts.store.backup(str(partial), progress=progress)
         facts = _prove_copy(partial, open_store)
@@ -79,10 +80,15 @@ def create(
         }
         if key is not None:
             _write(key_copy, key.read_bytes())
+            made.append(key_copy)
         _write(manifest_file, orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+        made.append(manifest_file)
         partial.rename(file)
+        made.clear()
         _sync(file.parent)
     finally:
+        for path in made:  # of a backup that was not finished
+            path.unlink(missing_ok=True)
         for leftover in (partial, _sibling(partial, "-wal"), _sibling(partial, "-shm")):
             leftover.unlink(missing_ok=True)
     _note(host)
@@ -267,10 +273,15 @@ def _checksum(file: Path) -> str:
 
 def _write(path: Path, content: bytes) -> None:
     """A new file that only its owner may read, on the disk when this returns."""
-    with os.fdopen(open_new(path), "wb") as sink:
-        sink.write(content)
-        sink.flush()
-        os.fsync(sink.fileno())
+    descriptor = open_new(path)
+    try:
+        with os.fdopen(descriptor, "wb") as sink:
+            sink.write(content)
+            sink.flush()
+            os.fsync(sink.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _sync(path: Path) -> None:

@@ -96,16 +96,18 @@ def _integrity(host: Host, settings: Settings) -> Iterator[Check]:
 
 
 def _logs(host: Host, _settings: Settings) -> Iterator[Check]:
-    events = entries = backwards = 0
+    events = entries = backwards = broken = 0
     tenants = host.tenants()
     for name in tenants:
         verdict = host.audit.verify(host.system_actor(name))
         if not verdict.ok:
+            broken += 1
             step = "Stop writing, keep the file as evidence, restore the newest backup that verifies."
             yield Check("log", "fail", f"tenant {name} is broken at {verdict.broken_at}: {verdict.reason}", step)
         events, entries = events + verdict.events, entries + verdict.entries
         backwards += verdict.backwards
-    yield Check("log", "ok", f"tenants: {len(tenants)}, events: {events}, entries compared with the log: {entries}")
+    if not broken:
+        yield Check("log", "ok", f"tenants: {len(tenants)}, events: {events}, entries compared with the log: {entries}")
     if backwards:
         step = "Synchronise the clock with NTP. The order of the log is right; times written meanwhile are wrong."
         yield Check("log times", "warn", f"the clock jumped ahead and back: {backwards} events seem too early", step)

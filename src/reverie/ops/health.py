@@ -62,6 +62,8 @@ class Health:
         self._clock = (host.parts.clock.now(), time.monotonic())
         self._jump: tuple[float, int] | None = None
         """Time and size, in milliseconds, of the last clock jump."""
+        self._attempts: dict[str, threading.Thread] = {}
+        """The latest attempt of each kind."""
         self.stopping = False
 
     def ready(self) -> Readiness:
@@ -76,14 +78,14 @@ class Health:
 
     def _look(self) -> Readiness:
         disk = self._disk()
-        checks = {"read": _attempt(self._read), "disk": disk}
+        checks = {"read": self._attempt("read", self._read), "disk": disk}
         if self._settings.read_only:
             checks["write"] = Check("degraded", "read-only")
         else:
             # a change that is stored, when it is doubtful whether one can be: since the last look, or for little room
             before = self._last[1].checks.get("write") if self._last else None
             really = disk.status != "ok" or (before is not None and before.status != "ok")
-            checks["write"] = _attempt(lambda: self._write(really=really))
+            checks["write"] = self._attempt("write", lambda: self._write(really=really))
         if self._host.parts.embedder is None:
             checks["meaning"] = Check("degraded", "no embedder: search by words only")
         if jumped := self._clock_jump():
@@ -132,21 +134,22 @@ class Health:
             return Check("unavailable", "the disk is full")
         return Check("degraded", "little disk space left") if free < LOW_BYTES else Check("ok")
 
+    def _attempt(self, name: str, work: Callable[[], None]) -> Check:
+        """Try within a time limit, in a daemon thread. While an attempt hangs, no other of its kind is started."""
+        outcome: list[Check] = []
 
-def _attempt(work: Callable[[], None]) -> Check:
-    """Try within a time limit. The thread of an attempt that hangs is left behind: it is a daemon."""
-    outcome: list[Check] = []
+        def run() -> None:
+            try:
+                work()
+                outcome.append(Check("ok"))
+            except ReverieError as error:
+                outcome.append(Check("unavailable", error.reason))
+            except Exception as fault:
+                outcome.append(Check("unavailable", type(fault).__name__))
 
-    def run() -> None:
-        try:
-            work()
-            outcome.append(Check("ok"))
-        except ReverieError as error:
-            outcome.append(Check("unavailable", error.reason))
-        except Exception as fault:
-            outcome.append(Check("unavailable", type(fault).__name__))
-
-    thread = threading.Thread(target=run, name="reverie-health", daemon=True)
-    thread.start()
-    thread.join(_PATIENCE_SECONDS)
-    return outcome[0] if outcome else Check("unavailable", f"no answer within {_PATIENCE_SECONDS:g} s")
+        before = self._attempts.get(name)
+        if before is None or not before.is_alive():
+            self._attempts[name] = thread = threading.Thread(target=run, name="reverie-health", daemon=True)
+            thread.start()
+            thread.join(_PATIENCE_SECONDS)
+        return outcome[0] if outcome else Check("unavailable", f"no answer within {_PATIENCE_SECONDS:g} s")

@@ -11,6 +11,7 @@ import psycopg
 
 from reverie.ops.checks import Check
 from reverie.settings import Settings
+from reverie.store.postgres.faults import translate
 from reverie.store.sql import load_queries, migration_phases
 
 QUERIES = load_queries("reverie.ops")
@@ -20,22 +21,25 @@ _WORKER_CONNECTIONS = 5
 
 
 def examine_postgres(settings: Settings) -> Iterator[Check]:
-    """Role, row security, migrations, indexes, dead rows, replicas, connections. Reads catalogues only."""
+    """Check role, row security, migrations, indexes, dead rows, replicas and connections. Reads catalogues only."""
     assert settings.postgres
-    with psycopg.connect(settings.postgres, autocommit=True, connect_timeout=5) as connection:
+    try:
+        with psycopg.connect(settings.postgres, autocommit=True, connect_timeout=5) as connection:
 
-        def ask(name: str) -> list[tuple[Any, ...]]:
-            return connection.execute(QUERIES[name].encode()).fetchall()
+            def ask(name: str) -> list[tuple[Any, ...]]:
+                return connection.execute(QUERIES[name].encode()).fetchall()
 
-        yield from _walls(ask("role"), ask("unguarded"))
-        yield _migrations(ask("migrations"))
-        yield _indexes(ask("indexes"))
-        yield _bloat(ask("bloat"))
-        yield _replication([] if ask("replica") == [(True,)] else ask("replication"), ask("replica"))
-        yield _connections(ask("connections"), settings)
-        version = ask("extension")
-        found = f"pgvector {version[0][0]}" if version else "pgvector is not installed, and not needed: search is exact"
-        yield Check("extensions", "ok", found)
+            yield from _walls(ask("role"), ask("unguarded"))
+            yield _migrations(ask("migrations"))
+            yield _indexes(ask("indexes"))
+            yield _bloat(ask("bloat"))
+            yield _replication([] if ask("replica") == [(True,)] else ask("replication"), ask("replica"))
+            yield _connections(ask("connections"), settings)
+            version = ask("extension")
+    except psycopg.Error as fault:
+        raise translate(fault) from fault
+    found = f"pgvector {version[0][0]}" if version else "pgvector is not installed, and not needed: search is exact"
+    yield Check("extensions", "ok", found)
 
 
 def _walls(role: list[tuple[Any, ...]], unguarded: list[tuple[Any, ...]]) -> Iterator[Check]:

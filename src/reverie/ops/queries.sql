@@ -32,7 +32,8 @@ SELECT pg_is_in_recovery()
 -- name: connections
 -- How many connections the server takes, how many are kept for others, and how many there are.
 SELECT current_setting('max_connections')::integer,
-current_setting('superuser_reserved_connections')::integer + current_setting('reserved_connections')::integer,
+current_setting('superuser_reserved_connections')::integer
++ coalesce(current_setting('reserved_connections', true)::integer, 0), -- PostgreSQL 15 has no such setting
 (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')
 
 -- name: extension

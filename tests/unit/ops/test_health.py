@@ -87,6 +87,22 @@ def test_a_writer_that_hangs_is_noticed(
     assert found.checks["read"].status == "ok"
 
 
+def test_a_store_that_hangs_holds_one_thread_of_each_kind_however_often_it_is_tried(
+    make_health: Callable[..., tuple[Health, Host]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(health, "_FRESH_SECONDS", -1.0)
+    checked, host = make_health()
+    free_again = threading.Event()
+    monkeypatch.setattr(host.parts.store, "control", lambda *_, **__: free_again.wait(120))
+    try:
+        for _ in range(5):
+            assert checked.ready().status == "unavailable"
+        assert sum(thread.name == "reverie-health" for thread in threading.enumerate()) == 2
+    finally:
+        free_again.set()
+
+
 def test_a_change_is_logged(
     make_health: Callable[..., tuple[Health, Host]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -148,3 +164,14 @@ def test_order_is_that_of_the_log_whatever_the_clock_says(
     assert (verdict.ok, verdict.backwards) == (True, 1)
     found = [check for check in examine(host, Settings.load({}, data=str(tmp_path))) if check.name == "log times"]
     assert [check.status for check in found] == ["warn"]
+
+
+def test_a_broken_log_is_not_also_a_sound_one(
+    make_host: Callable[..., Host], ada: Actor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = make_host()
+    host.entries.put(ada, "notes", [Draft("The tank holds 30 litres.")])
+    broken = SimpleNamespace(ok=False, broken_at=1, reason="changed", events=1, entries=1, backwards=0)
+    monkeypatch.setattr(host.audit, "verify", lambda _: broken)
+    checks = examine(host, Settings.load({}, data=str(tmp_path)))
+    assert [check.status for check in checks if check.name == "log"] == ["fail"]

@@ -13,7 +13,9 @@ from tests.postgres import PostgresServer, shared_server
 from reverie.app import build_app, build_host
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft
+from reverie.ops import postgres
 from reverie.ops.checks import Check
+from reverie.ops.doctor import examine
 from reverie.ops.postgres import examine_postgres
 from reverie.settings import Settings
 from reverie.store.postgres import pool
@@ -71,6 +73,25 @@ def test_a_role_that_row_security_does_not_bind_is_a_failure(server: PostgresSer
 
 def test_a_pool_too_large_for_the_server_is_said(settings: Settings) -> None:
     assert found(replace(settings, database_pool=390))["connections"].status == "warn"
+
+
+def test_a_server_without_the_setting_reserved_connections_is_examined(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL 15 does not have it."""
+    query = postgres.QUERIES["connections"].replace("'reserved_connections'", "'reverie.no_such_setting'")
+    monkeypatch.setitem(postgres.QUERIES, "connections", query)  # type: ignore[arg-type]
+    assert found(settings)["connections"].status == "ok"
+
+
+def test_a_server_that_cannot_be_reached_is_a_failed_check_of_the_doctor(settings: Settings) -> None:
+    host = build_host(settings)
+    try:
+        away = replace(settings, database_url="postgresql://reverie@localhost:1/reverie")
+        checks = {check.name: check for check in examine(host, away, quick=True)}
+    finally:
+        host.close()
+    assert checks["postgres"].status == "fail"
 
 
 def test_pool_and_queue_are_in_the_metrics_and_slow_statements_in_the_log(
