@@ -132,6 +132,8 @@ def migrate_store(
     Example:
       reverie migrate-store sqlite:///memory/reverie.db postgresql://reverie@db/reverie
     """
+    import shlex
+
     from reverie.app import build_store
     from reverie.core.errors import Invalid
     from reverie.ops.move import carry_files, check_files, move
@@ -157,7 +159,7 @@ def migrate_store(
     say(f"moved {many(done.tenants, 'tenant')}, {many(done.entries, 'entry', 'entries')}, {many(done.events, 'event')}")
     for name in carried:
         note(f"copied {name}")
-    note(f"Start with it: REVERIE_DATABASE_URL={target.database} reverie serve")
+    note(f"To use the new store: REVERIE_DATABASE_URL={shlex.quote(target_url)} reverie serve")
     if done.closed:
         note("The source takes no more writes. Remove it when you no longer need it.")
 

@@ -255,3 +255,10 @@ def test_a_place_that_cannot_be_written_is_named(cli: Cli) -> None:
     cli("put", "x")
     cli("backup", "create", "/proc/x.db").failed("Cannot write to /proc", "another place")
     cli("migrate-store", "x", "sqlite:///y.db").failed("SOURCE is postgresql://")
+
+
+def test_the_command_shown_after_a_move_opens_the_new_store(cli: Cli, data: Path, tmp_path: Path) -> None:
+    cli("put", "x")
+    target = f"sqlite:///{tmp_path / 'moved.db'}"
+    moved = cli("migrate-store", f"sqlite:///{data / 'reverie.db'}", target)
+    assert f"REVERIE_DATABASE_URL={target} reverie serve" in moved.err
