@@ -98,6 +98,7 @@ def _documents(opened: CommandSession, ref: str | None) -> Iterator[dict[str, An
 def _export_pages(output: Path, ref: str | None, at: At) -> None:
     """One file per entry. The folder appears under its name only when it is whole."""
     from reverie.core.errors import Invalid
+    from reverie.core.files import make_folder, open_new
     from reverie.importers.entry_file import entry_file, file_name
 
     if output.exists():
@@ -106,15 +107,16 @@ def _export_pages(output: Path, ref: str | None, at: At) -> None:
     shutil.rmtree(partial, ignore_errors=True)  # of an export that was cut off
     written = 0
     try:
-        partial.mkdir(mode=0o700, parents=True)
+        make_folder(partial)
         with at.session(text=False) as opened, progress("exporting") as report:
             if ref is not None:
                 opened.check_ref(ref)
             total = opened.host.reader.stats(opened.actor)["entries"]
             for document in _documents(opened, ref):
                 file = partial / file_name(document)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(entry_file(document), encoding="utf-8", newline="")
+                make_folder(file.parent)
+                with os.fdopen(open_new(file), "w", encoding="utf-8", newline="") as page:
+                    page.write(entry_file(document))
                 written += 1
                 report(written, max(total, written))
         partial.replace(output)

@@ -66,6 +66,14 @@ def test_everything_a_host_makes_is_private(cli: Cli, tmp_path: Path, data: Path
     store.close()
 
 
+@pytest.mark.usefixtures("umask")
+def test_an_export_as_markdown_is_private(cli: Cli, tmp_path: Path) -> None:
+    cli("put", "the kettle is blue", "--ref", "team/kitchen")
+    assert cli("export", "--to", "markdown", "-o", str(tmp_path / "kept" / "notes")).code == 0
+    assert_private(tmp_path, "kept", "kept/notes")
+    assert any(name.endswith(".md") for name in modes(tmp_path))
+
+
 def test_wider_files_of_ours_are_narrowed_when_they_are_opened(cli: Cli, data: Path) -> None:
     cli("put", "the kettle is blue")
     cli("secrets", "add", "db", stdin="not-a-real-value-4711\n")
