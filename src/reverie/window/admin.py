@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.entry import FOREIGN_PREFIX, Document, Scope, valid_ref
 from reverie.core.errors import Invalid, NotFound, ReadOnly, ReverieError
 from reverie.core.event import NewEvent
-from reverie.core.query import Page
+from reverie.core.query import Page, each
 from reverie.memory.entries import Entries
 from reverie.memory.policy import RuleBook
 from reverie.services import Services
@@ -189,7 +189,7 @@ class WindowAdmin:
         tried = Attempts(self._parts, actor, scope, SealedWindow(self._parts, scope, key=key)).rows(tx)
         attempts = [{k: v for k, v in row.items() if k not in ("holder", "prefix_hash")} for row in tried]
         passes: list[dict[str, Any]] = []
-        for document in tx.documents(PASS_SPACE, prefix=f"{key}#", limit=1000).items:
+        for document in _passes(tx, key):
             try:
                 passes.append(json.loads(unseal(self._parts, actor.tenant, document)))
             except (ValueError, ReverieError):
@@ -219,12 +219,15 @@ def drop_window(tx: WriteTx, actor: Actor, key: str) -> bool:
         return False
     seq = tx.append(NewEvent("provider_window_dropped", "DROP", actor.id, data={"window": key}))
     for space in SPACES:
-        if space == PASS_SPACE:
-            for document in tx.documents(space, prefix=f"{key}#", limit=1000).items:
-                tx.drop(space, document.key, seq=seq, keep=1)
-        else:
-            tx.drop(space, key, seq=seq, keep=1)
+        for name in [document.key for document in _passes(tx, key)] if space == PASS_SPACE else [key]:
+            tx.drop(space, name, seq=seq, keep=1)
     return True
+
+
+def _passes(tx: ReadTx, key: str) -> Iterator[Document]:
+    """The metadata of the passes of a window, and not of a scope whose name begins with this one and `#`."""
+    found = each(lambda cursor: tx.documents(PASS_SPACE, prefix=f"{key}#", cursor=cursor))
+    return (document for document in found if document.key.rpartition("#")[0] == key)
 
 
 def _summary(document: Document) -> WindowSummary:

@@ -112,12 +112,13 @@ def build_checkpoint(
         elif statements and name in Checkpoint.__dataclass_fields__:
             fields[name] = _short(statements[0])
     for name, value in known.items():
-        if name in _LISTS and isinstance(value, list | tuple):
-            fields[name] = tuple(_short(part) if isinstance(part, str) else part for part in value[:_MOST])
+        if name in _LISTS:
+            values_given = value[:_MOST] if isinstance(value, list | tuple) else (value,)
+            fields[name] = tuple(_short(part) if isinstance(part, str) else part for part in values_given)
+        elif name == "work_item":
+            fields[name] = dict(value) if isinstance(value, Mapping) else {"id": str(value)}
         elif isinstance(value, str):
             fields[name] = _short(value, _QUOTE)
-        elif isinstance(value, Mapping):
-            fields[name] = dict(value)
     lost = tuple(_short(name) for name in lost_in(values)[-_MOST:])
     if lost:  # no summary holds them
         fields["artifacts"] = (*fields.get("artifacts", ()), *lost)

@@ -15,6 +15,8 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, ClassVar, NoReturn, Self
 
+from reverie.core.errors import Busy
+from reverie.core.retry import retry
 from reverie.window.calls import SdkCall, Tee, stream_outcome
 from reverie.window.engine import Diagnostics, Engine
 from reverie.window.items import Item
@@ -166,8 +168,7 @@ class _Driver:
         """Take the newest item back, past a compaction if need be; None when there is none."""
         async with self._lock:
             self.check_open()
-            await self._keep(self.engine.restored)
-            item = await self._keep(lambda: self.keeper.rewind(self.engine.state))
+            item = await self._keep(lambda: retry(lambda _: self.keeper.rewind(self.engine.restored()), busy=_busy))
             return None if item is None else item.value
 
     async def _clear(self, reason: str = "cleared") -> None:
@@ -219,6 +220,10 @@ class _Driver:
         async for event in self._stream.events(stream):
             reading.feed(tee.text(event))
         return stream_outcome(reading)
+
+
+def _busy() -> Busy:
+    return Busy("Other processes change this conversation faster than it can be read. Try again.")
 
 
 def _refuse_closed() -> NoReturn:

@@ -13,7 +13,7 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Document, Scope
 from reverie.core.errors import Conflict, QuotaExceeded, ReverieError
 from reverie.core.event import NewEvent, keyed_hash
-from reverie.core.retry import retry
+from reverie.core.retry import Moved, retry
 from reverie.memory.entries import Entries
 from reverie.memory.insertion import PreparedEntry, insert
 from reverie.memory.policy import RuleBook, Rules
@@ -108,8 +108,7 @@ class WindowStore:
     def _missing(self, held: WindowState) -> WindowState:
         """A window that is not stored: of a new conversation, or, when the ledger has turns of it, one to be built
         again from them."""
-        fresh = WindowState(scope_id=self.key, base=held.base, provider=held.provider, policy=self.policy)
-        fresh.account_fingerprint = held.account_fingerprint
+        fresh = self._fresh(held)
         fresh.negative = self.negative
         fresh.redact = self._redact
         end = self._parts.store.read(self._scope, self._checkpoints.end)
@@ -164,17 +163,21 @@ class WindowStore:
             def body(tx: WriteTx) -> tuple[WindowState, int, str | None]:
                 document = tx.load(WINDOW_SPACE, self.key)
                 current = document.version if document is not None else 0
-                kept: WindowState | None = state
-                if current != state.version:
-                    kept = self._merge(document, state, turn, repeats)
+                kept = state if current == state.version else self._newest(document, state)
+                if kept is not None and kept is not state and kept.epoch == state.epoch:
+                    kept.append(turn.appended, repeats)
+                    kept.shape, kept.request_shape_hash, kept.model = (
+                        state.shape,
+                        state.request_shape_hash,
+                        state.model,
+                    )
+                    kept.response_id = None
                 if prepared:
                     self._check_quota(tx, rules, prepared)
                 ref, _ = self._record_drops(tx, state, document, dropped if kept is state else None)
                 receipts = [insert(tx, self._actor, item, operation="TURN") for item in prepared]
-                if kept is None:  # dropped meanwhile
-                    fresh = WindowState(scope_id=self.key, base=state.base, policy=self.policy)
-                    fresh.provider, fresh.account_fingerprint = state.provider, state.account_fingerprint
-                    return fresh, 0, None
+                if kept is None:
+                    return self._fresh(state), 0, None
                 data = {"window": self.key, "generation": kept.generation, "items": len(kept.items)}
                 if kept.reported_input_tokens is not None:
                     data["input_tokens"] = kept.reported_input_tokens
@@ -204,15 +207,16 @@ class WindowStore:
             def body(tx: WriteTx) -> tuple[WindowState, int]:
                 document = tx.load(WINDOW_SPACE, self.key)
                 current = document.version if document is not None else 0
-                kept = state
-                if document is not None and current != state.version:
-                    kept = load(self._sealed.open(document), policy=self.policy, negative=self.negative)
+                kept = state if current == state.version else self._newest(document, state)
+                if kept is not None and kept.epoch == state.epoch:
                     kept.background = state.background
                 if prepared:
                     self._check_quota(tx, rules, prepared)
                 self._record_drops(tx, state, document, dropped if kept is state else None)
                 for item in prepared:
                     insert(tx, self._actor, item, operation="TURN")
+                if kept is None:
+                    return self._fresh(state), 0
                 data = {"window": self.key, "generation": kept.generation, "items": len(kept.items)}
                 seq = tx.append(self._event("provider_window_updated", "TURN", data))
                 return kept, self._sealed.save(tx, kept, seq, current).version
@@ -255,24 +259,25 @@ class WindowStore:
         except QuotaExceeded:  # the answer continues; the quota refuses only its words
             return
 
-    def _merge(
-        self, document: Document | None, state: WindowState, turn: Turn, repeats: Sequence[Any]
-    ) -> WindowState | None:
+    def _newest(self, document: Document | None, state: WindowState) -> WindowState | None:
+        """The window that a write based on `state` continues, when others wrote meanwhile: theirs, or `state` where it
+        drops what they added or theirs cannot be read; None when it was dropped."""
         if document is None:
             return None
         try:
             newest = load(self._sealed.open(document), policy=self.policy, negative=self.negative)
         except (CorruptWindow, ReverieError):
             return state
-        if state.resets and newest.epoch == state.epoch - len(state.resets):  # this turn drops what others added
+        if state.resets and newest.epoch == state.epoch - len(state.resets):
             state.generation = max(state.generation, newest.generation + 1)
             return state
-        if newest.epoch != state.epoch:
-            return newest
-        newest.append(turn.appended, repeats)
-        newest.shape, newest.request_shape_hash, newest.model = state.shape, state.request_shape_hash, state.model
-        newest.response_id = None
         return newest
+
+    def _fresh(self, held: WindowState) -> WindowState:
+        """An empty window in the place of one that was dropped."""
+        fresh = WindowState(scope_id=self.key, base=held.base, provider=held.provider, policy=self.policy)
+        fresh.account_fingerprint = held.account_fingerprint
+        return fresh
 
     def _check_quota(self, tx: WriteTx, rules: Rules, prepared: Sequence[Any]) -> None:
         head, size = tx.head(), sum(item.entry.byte_size for item in prepared)
@@ -433,7 +438,8 @@ class WindowStore:
         return ref, seq
 
     def rewind(self, state: WindowState) -> Item | None:
-        """Take the newest item back, if need be by going back to the generation before a compaction."""
+        """Take the newest item back, if need be from the generation before a compaction; None when there is none.
+        Raises Moved when another process changed the window since `state` was read."""
         item = state.pop()
         if item is None and state.items:
             past = self._sealed.past()
@@ -453,6 +459,8 @@ class WindowStore:
             def body(tx: WriteTx) -> int:
                 document = tx.load(WINDOW_SPACE, self.key)
                 current = document.version if document is not None else 0
+                if current != state.version:
+                    raise Moved
                 data = {"window": self.key, "generation": state.generation, "items": len(state.items)}
                 seq = tx.append(self._event("provider_window_rewound", "REWIND", data))
                 return self._sealed.save(tx, state, seq, current).version
