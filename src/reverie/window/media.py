@@ -8,6 +8,7 @@ import re
 import struct
 import zlib
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 PICTURE_TOKENS = 1_850
@@ -24,7 +25,7 @@ _SEALED = frozenset({"signature", "encrypted_content", "data"})
 _WORDS = frozenset({"text", "output", "arguments", "input", "code"})
 """Fields whose text the model reads as text, even when it looks like data."""
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
-_OBJECTS = re.compile(rb"/ObjStm\b[^>]*>>\s*stream\r?\n")
+_OBJECTS = re.compile(rb"/ObjStm\b[^>]{0,1000}>>\s{0,16}stream\r?\n")
 _MOST_OBJECTS = 8 * 1024 * 1024
 """Bytes that are unpacked to count the pages of a PDF."""
 _START_OF_FRAME = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
@@ -112,9 +113,11 @@ def _pages(data: bytes) -> int:
     """The pages of a PDF, those in packed objects included."""
     found = len(_PAGE.findall(data))
     left = _MOST_OBJECTS
-    for start in _OBJECTS.finditer(data):
+    starts = list(_OBJECTS.finditer(data))
+    for start, following in zip_longest(starts, starts[1:]):
+        end = following.start() if following is not None else len(data)
         try:
-            packed = zlib.decompressobj().decompress(data[start.end() :], left)
+            packed = zlib.decompressobj().decompress(data[start.end() : end], left)
         except zlib.error:
             continue
         found += len(_PAGE.findall(packed))

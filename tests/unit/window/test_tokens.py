@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+import time
 import zlib
 from typing import Any
 
@@ -73,6 +74,18 @@ def test_a_plotted_picture_a_packed_file_and_a_long_sound_count_as_billed() -> N
     assert 6000 <= estimate(said(sound)) <= 6060
     words = {"type": "function_call_output", "call_id": "c", "output": picture(64, 64, 40_000)}
     assert estimate([words]) > 10_000  # a text is read as a text
+
+
+@pytest.mark.parametrize(
+    "part",
+    [b"/ObjStm", b"<</Type/ObjStm>>stream\n" + zlib.compress(b"<</Type/Pages>>") + b"\nendstream\n"],
+    ids=["unfinished", "small"],
+)
+def test_a_file_that_repeats_one_mark_a_million_times_is_counted_at_once(part: bytes) -> None:
+    data = base64.b64encode(b"%PDF-1.7 " + part * (2_000_000 // len(part))).decode()
+    began = time.process_time()
+    assert estimate(said({"type": "input_file", "file_data": data})) < 3000
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(("model", "tokens"), [("gpt-4o", 85), ("gpt-4.1-mini", 922), (None, 922)])
