@@ -10,6 +10,7 @@ import msgspec
 
 from reverie.core.actor import Actor, Right
 from reverie.core.canonical import canonical
+from reverie.core.clock import LATEST
 from reverie.core.entry import (
     Draft,
     Entry,
@@ -278,6 +279,7 @@ class Entries:
         known = {run: self._rules.known(tenant, run, rules) for run in texts}
         changed = {run: self._parts.redactor.changed(list(own), known[run]) for run, own in texts.items()}
         lifetime = rules.policy.default_ttl_ms
+        end = None if lifetime is None else min(now + lifetime, LATEST)
         result: list[tuple[Entry, Mapping[str, int]]] = []
         for number, (actor, ref, draft) in enumerate(paced(placed)):
             found: dict[str, int] = {}
@@ -303,7 +305,7 @@ class Entries:
                 source=source,
                 state=draft.state,
                 created_at=draft.created_at if draft.created_at is not None else now,
-                expires_at=draft.expires_at if draft.expires_at is not None or lifetime is None else now + lifetime,
+                expires_at=draft.expires_at if draft.expires_at is not None else end,
                 pinned=draft.pinned,
             )
             if own := changed[draft.source.run]:

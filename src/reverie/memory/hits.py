@@ -9,11 +9,10 @@ from typing import Literal, overload
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reverie.core.entry import Entry, brief
+from reverie.core.entry import Entry, EntryState, brief
 from reverie.core.query import Filter
 from reverie.memory.derivation import DreamLines
 from reverie.memory.indexing import LINES
-from reverie.memory.read import ANYTHING
 from reverie.search.confidence import WEAK
 from reverie.search.context import LeftOut
 from reverie.search.explain import Explanation
@@ -22,6 +21,8 @@ from reverie.search.rank import Key, Ranked
 from reverie.store.contract import ReadTx
 
 Mode = Literal["hybrid", "words", "meaning"]
+_SUPERSEDED = Filter(states=frozenset({EntryState.SUPERSEDED}), archived=None, gone=True)
+"""Entries that another one replaced. Those that expired, or were deleted after that, are not among them."""
 
 
 class Hit(Struct, frozen=True):
@@ -157,13 +158,13 @@ def with_sources(dreams: DreamLines, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def with_superseded(tx: ReadTx, result: SearchResult) -> SearchResult:
-    """The entries that hits replaced, each behind its successor."""
+    """The result with the entries that its hits superseded, each behind its successor."""
     hits: list[Hit] = []
     for hit in result.hits:
         hits.append(hit)
         for link in tx.links(hit.entry.id, type="supersedes"):
-            old = tx.get(link.to_id, where=ANYTHING)
-            if old is not None and old.content:
+            old = tx.get(link.to_id, where=_SUPERSEDED)
+            if old is not None:
                 whole = Passage(0, len(old.content))
                 hits.append(
                     Hit(old, hit.score, hit.signals, whole, hit.confidence, hit.weak, superseded_by=hit.entry.id)

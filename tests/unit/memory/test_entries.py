@@ -13,6 +13,7 @@ import pytest
 
 import reverie
 from reverie.core.actor import Actor
+from reverie.core.clock import LATEST
 from reverie.core.entry import Draft, Scope
 from reverie.core.errors import Invalid, QuotaExceeded
 from reverie.host import Host
@@ -157,3 +158,12 @@ def test_a_name_that_is_plain_is_judged_once(memory: Memory, monkeypatch: pytest
     for _ in range(3):
         rules.check_names(tenant, {"/ref": "notes", "/id": "n-1", "/run": None})
     assert asked == ["notes", "n-1"]
+
+
+def test_entries_of_a_tenant_whose_lifetime_outlasts_the_calendar_are_still_read(memory: Memory) -> None:
+    memory.set_policy(default_ttl_ms=2**53 - 1)
+    notes = memory.ref("notes")
+    kept = notes.put("Kept for longer than years are counted.")
+    lines = list(memory.export())
+    assert notes.get(kept.id).expires_at == LATEST
+    assert b"9999-12-31T23:59:59.999Z" in lines[1]

@@ -103,3 +103,25 @@ def test_an_expiry_is_moved_with_its_event(make_host: Callable[..., Host], clock
     clock.advance(5000)
     with pytest.raises(NotFound):
         host.lifecycle.renew(ANN, "notes", entry_id, clock.now() + 1000)
+
+
+def _text(host: Host, query: str) -> list[str]:
+    return [hit.text for hit in host.search.search(ANN, "notes", query, include="superseded")]
+
+
+def test_a_superseded_entry_that_expired_follows_no_hit(make_host: Callable[..., Host], clock: HandClock) -> None:
+    host = make_host()
+    old = host.entries.put(ANN, "notes", [Draft("The gate code is heron.", expires_at=clock.now() + 1000)])[0].id
+    host.entries.supersede(ANN, "notes", old, Draft("The gate code is otter."))
+    assert _text(host, "gate code") == ["The gate code is otter.", "The gate code is heron."]
+    clock.advance(2000)
+    assert _text(host, "gate code") == ["The gate code is otter."]
+
+
+def test_a_superseded_entry_that_was_deleted_later_follows_no_hit(make_host: Callable[..., Host]) -> None:
+    host = make_host()
+    old = host.entries.put(ANN, "notes", [Draft("The gate code is heron.")])[0].id
+    host.entries.supersede(ANN, "notes", old, Draft("The gate code is otter."))
+    host.lifecycle.restore(ANN, "notes", old)
+    host.lifecycle.delete(ANN, "notes", old)
+    assert _text(host, "gate code") == ["The gate code is otter."]
