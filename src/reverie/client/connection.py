@@ -102,7 +102,10 @@ class Connection:
     def send(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Any:
         """The JSON document of an answer; None of one without a body. Raises the error that the host answered."""
         answer = self.raw(method, path, **options)
-        return orjson.loads(answer) if answer else None
+        try:
+            return orjson.loads(answer) if answer else None
+        except orjson.JSONDecodeError:
+            raise self.foreign("without JSON") from None
 
     def raw(self, method: str, path: str, **options: Unpack[RequestOptions]) -> bytes:
         """The bytes of an answer."""
@@ -137,6 +140,12 @@ class Connection:
         finally:
             self._streams.discard(response)
             response.close()
+
+    def foreign(self, answer: str) -> HostUnreachable:
+        """The error of an answer that no host gives."""
+        return HostUnreachable(
+            f"{self.url} answered {answer}, and not as a Reverie host does. Check the address (--url, REVERIE_URL)."
+        )
 
     def lost(self, fault: Exception, advice: str) -> HostUnreachable:
         """The error of a stream that broke."""
@@ -192,9 +201,7 @@ class Connection:
             raise error
         if status in _GATEWAY:
             raise _Gateway(f"{self.url} answered {status}: what is in front of the host cannot reach it.")
-        raise HostUnreachable(
-            f"{self.url} answered {status}, and not as a Reverie host does. Check the address (--url, REVERIE_URL)."
-        )
+        raise self.foreign(str(status))
 
 
 def _interrupt(response: httpx2.Response) -> None:
@@ -212,9 +219,14 @@ class _Gateway(Exception):
 
 def check_url(url: str) -> str:
     """The address of a host without a trailing slash. Raises Invalid."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise Invalid("The address of a host is http://HOST:PORT or https://HOST.", pointer="/url")
+    wrong = Invalid("The address of a host is http://HOST:PORT or https://HOST.", pointer="/url")
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is no number, brackets without an end
+        raise wrong from None
+    if not whole or parts.query or parts.fragment or not url.isprintable() or " " in url:
+        raise wrong
     if parts.username or parts.password:
         raise Invalid("An address holds no credentials: pass key=..., or set REVERIE_KEY.", pointer="/url")
     return url.rstrip("/")

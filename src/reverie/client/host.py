@@ -10,12 +10,25 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
+import msgspec
+from msgspec import Struct
+
 from reverie.client.connection import RETRY_SECONDS, Connection
 from reverie.client.dreams import RemoteArchives, RemoteConsolidator, RemoteDreams, RemoteLineage, RemoteSchedules
 from reverie.client.memory import RemoteEntries, RemoteLifecycle, RemoteReader, RemoteSearch
 from reverie.client.tenant import RemoteAudit, RemoteBundles, RemoteForget, RemoteRescan, RemoteRules
 from reverie.core.actor import Actor, Right
 from reverie.core.errors import Forbidden, Invalid
+
+
+class _Caller(Struct, frozen=True):
+    """The caller that the key stands for, as the host answers."""
+
+    tenant: str
+    id: str
+    rights: frozenset[Right]
+    authority: int
+    scopes: frozenset[str]
 
 
 def connect(
@@ -32,16 +45,14 @@ def connect(
     """
     connection = Connection(url, key, retry_seconds=retry_seconds, sleep=sleep)
     try:
-        me = connection.get("/me")
-        if tenant is not None and me["tenant"] != tenant:
-            raise Forbidden(f"The key belongs to the tenant {me['tenant']}, not to {tenant}. Use a key of that tenant.")
+        try:
+            me = msgspec.convert(connection.get("/me"), _Caller)
+        except msgspec.ValidationError:
+            raise connection.foreign("with other JSON") from None
+        if tenant is not None and me.tenant != tenant:
+            raise Forbidden(f"The key belongs to the tenant {me.tenant}, not to {tenant}. Use a key of that tenant.")
         actor = Actor(
-            tenant=me["tenant"],
-            id=me["id"],
-            rights=frozenset(Right(right) for right in me["rights"]),
-            authority=me["authority"],
-            scopes=frozenset(me["scopes"]),
-            door="rest",
+            tenant=me.tenant, id=me.id, rights=me.rights, authority=me.authority, scopes=me.scopes, door="rest"
         )
         return RemoteHost(connection, actor)
     except BaseException:

@@ -11,6 +11,7 @@ import pytest
 
 from reverie.client.connection import Connection, check_url
 from reverie.client.errors import error_of
+from reverie.client.host import connect
 from reverie.client.sse import lines, messages
 from reverie.core.errors import (
     Conflict,
@@ -137,8 +138,20 @@ def test_what_is_not_a_reverie_host_is_called_so(answer: httpx2.Response) -> Non
         http.get("/stats")
 
 
+@pytest.mark.parametrize("body", [b"[]", b"null", b"{}", b'{"tenant": 1}', b"<!doctype html>"])
+def test_another_server_that_answers_200_is_no_host(monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
+    http, _, _ = scripted(httpx2.Response(200, content=body))
+    monkeypatch.setattr("reverie.client.host.Connection", lambda *_, **__: http)
+    with pytest.raises(HostUnreachable, match="not as a Reverie host does"):
+        connect("http://host:8484", key="key")
+
+
 @pytest.mark.parametrize(
-    "url", ["ftp://x", "host:8484", "http://", "https://user:pass@host", "http://host/?a=b", "postgresql://x"]
+    "url",
+    [
+        *("ftp://x", "host:8484", "http://", "https://user:pass@host", "http://host/?a=b", "postgresql://x"),
+        *("http://host:port", "http://host:99999", "http://[::1", "http://a host", "http://ho\x00st", "http://host:0"),
+    ],
 )
 def test_an_address_is_checked(url: str) -> None:
     with pytest.raises(Invalid):
