@@ -11,7 +11,7 @@ from reverie.settings import Settings
 
 
 def main() -> int:
-    """Serve; 0 after a clean stop, 1 with one line on stderr when it cannot start."""
+    """Serve. Returns 0 after a clean stop, 1 with one line on stderr when the server cannot start."""
     parser = argparse.ArgumentParser(prog="python -m reverie.http", description="Serve a Reverie host over HTTP.")
     parser.add_argument("--host", help="address to listen on")
     parser.add_argument("--port", type=int, help="port to listen on; 0 picks a free one")

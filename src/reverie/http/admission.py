@@ -1,4 +1,4 @@
-"""Admission: every path needs a key, which is checked before a byte of the body is read."""
+"""Admission: the key of a request is checked before a byte of its body is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 class Admission:
-    """Authenticates, counts requests and bytes against the key's limits, then looks at scopes."""
+    """Authenticates, counts requests and bytes against the key's limits, then checks scopes."""
 
     def __init__(self, *, host: Host, doors: Doors, limits: Limits, threads: Threads, metrics: Metrics) -> None:
         self._host = host
@@ -35,7 +35,8 @@ class Admission:
         self._pace = Pace(threads.crowded)
 
     async def admit(self, scope: Scope, length: int | None) -> None:
-        """Authenticate the caller, where a key is needed. Raises ReverieError. `length`: of the body, as announced."""
+        """Admit a request, where its path needs a key. `length`: the announced length of its body. Raises ReverieError.
+        """
         path = scope["path"]
         door = self._doors.at(path)
         if door is None or not door.needs_key(path):
@@ -46,7 +47,7 @@ class Admission:
             if self._quick and named is None and session is None:
                 actor, sent = self._authenticate(token, door.name), None
             else:
-                # The tenant is not known yet: the id in the token, true or not, is what lookups take turns by.
+                # The tenant is not known yet, so lookups take turns by the id in the token, valid or not.
                 check = partial(self._known, token, session, door.name, named)
                 actor, sent = await self._threads.run(Lane.LOOK, (token or session or "")[:16], check)
         except Unauthenticated as error:
@@ -80,7 +81,7 @@ class Admission:
         return actor
 
     def _known(self, token: str | None, session: str | None, door: str, sent: str | None) -> tuple[Actor, str | None]:
-        """Authenticate the caller, and return the request id it sent, unless that holds a secret: ids are logged."""
+        """The caller, and the request id it sent; None for an id that holds a secret, because ids are logged."""
         if session is not None:
             actor = self._host.sessions.resume(session, door=door)
         else:
@@ -94,7 +95,7 @@ class Admission:
 
 
 def request_id(scope: Scope) -> str | None:
-    """A caller's own id for the request, when it is a plain one."""
+    """The caller's own id for the request; None without one, or when it is malformed."""
     for name, value in scope["headers"]:
         if name == b"x-request-id":
             return value.decode() if _REQUEST_ID.fullmatch(value) else None
@@ -102,7 +103,7 @@ def request_id(scope: Scope) -> str | None:
 
 
 def bearer(scope: Scope, scheme: str = "bearer") -> str | None:
-    """The token of the one `Authorization: Bearer` header, or of another scheme; None without one, or with more."""
+    """The token of the `Authorization` header, sent as Bearer or as `scheme`; None unless there is exactly one."""
     sent = [value for name, value in scope["headers"] if name == b"authorization"]
     if len(sent) != 1:
         return None

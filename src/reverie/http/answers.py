@@ -1,7 +1,6 @@
-"""The head of an answer goes out with the start of its body.
+"""The head of an answer is sent together with the start of its body.
 
-Each write to a socket costs as much as a dozen calls of Python, and wakes the caller, who can do nothing with a head
-alone.
+A write to a socket costs as much as a dozen Python calls and wakes the client, which can do nothing with a head alone.
 """
 
 from __future__ import annotations
@@ -9,18 +8,18 @@ from __future__ import annotations
 from asyncio import Transport
 
 _MOST_COPIED = 65_536
-"""Bytes of a body that are copied behind its head."""
+"""A piece of a body up to this many bytes is copied behind its head; a longer one is written separately."""
 
 
 class Answers:
-    """The transport of a connection, for those who answer: it keeps back a head that announces a body."""
+    """A transport for writing answers. It holds back a head that announces a body."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._head = b""
 
     def write(self, data: bytes) -> None:
-        """Send, or keep a head until the next piece comes or the answer ends."""
+        """Send `data`, or hold back a head until the next piece or the end of the answer."""
         if not self._head:
             if data.startswith(b"HTTP/1.1 ") and b"\r\ncontent-length: " in data:
                 self._head = data
@@ -34,13 +33,13 @@ class Answers:
             self._transport.write(data)
 
     def flush(self) -> None:
-        """Send what is kept."""
+        """Send a head that is held back."""
         if self._head:
             self._transport.write(self._head)
             self._head = b""
 
     def close(self) -> None:
-        """Send what is kept, and close the connection."""
+        """Send a head that is held back, and close the connection."""
         self.flush()
         self._transport.close()
 

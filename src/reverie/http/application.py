@@ -48,7 +48,7 @@ Send `Authorization: Bearer KEY`. The key alone decides the tenant.
 
 
 class Shared(State):
-    """Parts that handlers share, as plain attributes: each request looks at six of them."""
+    """State that handlers share, as plain attributes: each request reads six of them."""
 
     def __setattr__(self, key: Any, value: Any) -> None:
         object.__setattr__(self, key, value)
@@ -69,25 +69,25 @@ class Application(Starlette):
         self._operations: list[Operation] = []
 
     def build_middleware_stack(self) -> ASGIApp:
-        """The layers around the routes: ours alone. `Edge` does what Starlette's two layers for errors would."""
+        """The layers around the routes, without Starlette's two for errors: `Edge` does their work."""
         app: ASGIApp = Dispatch(self.router)
         for layer, arguments, named in reversed(self.user_middleware):
             app = layer(app, *arguments, **named)
         return app
 
     def describe(self, operations: Iterable[Operation]) -> None:
-        """Add operations of routes that belong to no door."""
+        """Document operations whose routes belong to no door."""
         self._operations += operations
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document: every operation of every door, those of the protocol at the root first."""
+        """The OpenAPI document: the operations of every door, the shortest prefix first."""
         root_first = sorted(self._doors, key=lambda door: len(door.prefix))
         described = [one for door in root_first for one in operations(door)]
         described += [(operation, None, ()) for operation in self._operations]
         return document(described, version=self.version, description=DESCRIPTION)
 
     def described(self) -> bytes:
-        """The same, encoded once."""
+        """The OpenAPI document as JSON, encoded once."""
         if not self._described:
             self._described = orjson.dumps(self.openapi())
         return self._described
@@ -101,10 +101,10 @@ def make_application(
     version: str = "",
     traces: Traces | None = None,
 ) -> Application:
-    """Every door that speaks HTTP, and health and metrics.
+    """An application that serves the doors, health and metrics.
 
-    `app.state` holds what the process around it needs: `tail` and `health` to stop, `metrics` to count into; and what
-    handlers need: `host`, `settings`, `threads` and `limits`.
+    `app.state` holds `tail`, `health` and `metrics` for the process that runs it, and `host`, `settings`, `threads` and
+    `limits` for handlers.
     """
     metrics, health = Metrics(version), Health(settings, host)
     threads, limits = Threads(), Limits.of(settings)
@@ -136,7 +136,7 @@ def make_application(
 
 
 def _operations() -> Router:
-    """Return the routes for an operator's tools. None needs a key, and all answer alike for every tenant."""
+    """The routes for operators' tools. They need no key, and answer the same for every tenant."""
     router = Router()
 
     @router.route("/healthz", ["GET", "HEAD"])

@@ -1,4 +1,4 @@
-"""The text of the first start: a key, once, and the lines to paste into another shell."""
+"""The text printed at the first start: a key, shown once, and lines to paste into another shell."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def home_tenant(host: Host) -> str:
 
 
 def first_key(host: Host) -> tuple[str, str] | None:
-    """A key for the home tenant when the database has none yet, and the tenant; None otherwise."""
+    """Create a key for the home tenant when the database has none. Returns (key, tenant), or None."""
     if host.parts.read_only or host.keys.all():
         return None
     tenant = home_tenant(host)
@@ -45,7 +45,7 @@ def paste(settings: Settings, url: str) -> list[str]:
 
 
 def banner(url: str, key: str, tenant: str, lines: Sequence[str]) -> str:
-    """The text. The key is shown here and nowhere else."""
+    """The text of the first start. The key is shown here and nowhere else."""
     named = "" if tenant == TENANT else f" --tenant {tenant}"
     memory = f"{url}/v1/host/reverie/memory/default"
     shell = "\n".join(f"    {line}" for line in lines)

@@ -1,4 +1,4 @@
-"""The size of a request body: refused before it is read, or, without a length, as soon as it passes the limit."""
+"""The size limit of a request body: applied before the body is read, or, without a length, as it arrives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reverie.http.problems import problem
 
 
 class BodyLimit:
-    """At most `most` bytes; bytes without a length also count against the key, as they arrive."""
+    """A limit of `most` bytes. A body without a length also counts against the key's byte rate as it arrives."""
 
     def __init__(self, most: int, *, limits: Limits, doors: Doors) -> None:
         self._most = most
@@ -21,7 +21,7 @@ class BodyLimit:
         self._message = f"A request body is at most {most} bytes. Send less at a time."
 
     def refuse(self, scope: Scope, length: int | None) -> Response | None:
-        """The refusal of a request whose headers announce too much, or no number."""
+        """The refusal of a Content-Length that is too large or not a number; None otherwise."""
         if length is None:
             return None
         if length < 0:
@@ -53,9 +53,9 @@ class BodyLimit:
 
 
 def length_of(scope: Scope) -> int | None:
-    """The length of the body as the caller says, -1 when that is not a number; None when the caller does not say.
+    """The announced length of the body; -1 when it is not a number, None when there is none.
 
-    A length beside chunks says nothing: some servers read the chunks to their end.
+    A length beside Transfer-Encoding is ignored: some servers read all chunks regardless.
     """
     length = None
     for name, value in scope["headers"]:

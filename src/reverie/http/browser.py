@@ -1,7 +1,7 @@
-"""A browser that is signed in: the cookie of its session, and the token that proves a request is its own pages'.
+"""Signed-in browsers: the session cookie, and the token that proves that a request came from one of our pages.
 
-A browser sends a cookie with every request to this host, from any page. So a cookie counts only for reading the
-console's pages; a form, and a call of the API from the reference at `/docs`, also carry the token.
+A browser sends the cookie with every request to this host, whichever page made it. So the cookie alone allows only
+reading the console's pages; a form, or an API call from the reference at `/docs`, must also carry the token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def secure(scope: Scope) -> bool:
 
 
 def session_of(scope: Scope) -> str | None:
-    """The session id of the cookie. Under TLS only the one that no other host can have set."""
+    """The session id in the cookie; None without one. Under TLS only the cookie counts that no other host can set."""
     try:
         found = SimpleCookie(_header(scope, b"cookie")).get(SECURE_COOKIE if secure(scope) else COOKIE)
     except CookieError:
@@ -33,12 +33,12 @@ def session_of(scope: Scope) -> str | None:
 
 
 def form_token(session_id: str | None) -> str:
-    """The token that pages of a session carry: made from its id, so that only they know it."""
+    """The token that the pages of a session carry, derived from the session id."""
     return hmac.new((session_id or "").encode(), b"reverie form v1", hashlib.sha256).hexdigest()
 
 
 def own_call(scope: Scope) -> str | None:
-    """The session of a call that the host's own page sent, with its token, and without a key."""
+    """The session id of an API call from one of the host's own pages; None when the call does not carry its token."""
     if not any(name == TOKEN_HEADER for name, _ in scope["headers"]):
         return None
     session, site = session_of(scope), _header(scope, b"sec-fetch-site")

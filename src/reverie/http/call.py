@@ -1,4 +1,4 @@
-"""A request as the handlers of a door receive it, and the parts they need before its body is read."""
+"""The request that the handlers of a door receive, and the requirements checked before its body is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reverie.settings import Settings
 T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 SMALL_BODY = 16_384
-"""Bytes. A body up to this size is parsed where the work is done, a larger one in a lane of its own."""
+"""A body up to this many bytes is parsed where the work is done, a larger one in a lane of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +47,20 @@ def needs(*rights: Right, lane: Lane = Lane.WRITE) -> Callable[[Handler], Handle
 
 
 class Call(Request):
-    """The host and the caller: already authenticated, or the handler would not run. JSON is parsed strictly."""
+    """A request with its host and its authenticated caller. JSON is parsed strictly."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         super().__init__(scope, receive)
         shared = scope["app"].state
         self.host: Host = shared.host
-        """The host, watched."""
+        """The host, with its calls timed and counted."""
         self.settings: Settings = shared.settings
         self.limits: Limits = shared.limits
         self.threads: Threads = shared.threads
         self.actor: Actor = scope["state"].get("actor")
         """The caller; None on public paths, whose handlers do not ask for it."""
         self.tenant = self.actor.tenant if self.actor else ""
-        """The tenant in whose name work waits; empty on public paths."""
+        """The tenant in whose line work waits; empty on public paths."""
 
     async def run(self, lane: Lane, work: Callable[[], T]) -> T:
         """The result of `work`, from a thread. Heavy work counts against the key while it waits and runs."""

@@ -1,7 +1,7 @@
-"""Connections that ask nothing: the one that waits longest gives way when a new one comes and the files run out.
+"""Idle connections: the one idle longest is closed when a new one arrives and file descriptors run short.
 
-A caller needs no key to open connections and leave them. Without a limit they take every file that the process may
-open: then no one else gets a connection, and a search that opens a file fails.
+A client needs no key to open connections and leave them idle. Without a limit they take every file descriptor of the
+process: then no one else gets a connection, and a search that opens a file fails.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from weakref import WeakKeyDictionary
 from uvicorn.server import ServerState
 
 SHARE = 3 / 4
-"""The part of the files that a process may open which connections may take; the rest is for the store."""
+"""The share of the process's file descriptors that connections may take; the rest is for the store."""
 
 
 def most_connections() -> float:
-    """Limit of the connections of this process."""
+    """The number of connections that this process may hold."""
     if sys.platform == "win32":
         return float("inf")
     import resource
@@ -28,7 +28,7 @@ def most_connections() -> float:
 
 
 class Crowd:
-    """The connections of one server that have no request under way, the longest waiting first."""
+    """The idle connections of one server, the one idle longest first."""
 
     _of: ClassVar[WeakKeyDictionary[ServerState, Crowd]] = WeakKeyDictionary()
 
@@ -38,13 +38,13 @@ class Crowd:
 
     @classmethod
     def of(cls, server: ServerState) -> Crowd:
-        """The one of a server."""
+        """The idle connections of a server."""
         if (found := cls._of.get(server)) is None:
             found = cls._of[server] = Crowd()
         return found
 
     def enter(self, transport: Transport, connections: int) -> None:
-        """A connection is made, one of so many. Closes another that waits, or this one where all others are busy."""
+        """Add a new connection. Above the limit, close the one idle longest: this one when all others are busy."""
         self._waiting[transport] = None
         if connections > self._most:
             longest = next(iter(self._waiting))
@@ -52,9 +52,9 @@ class Crowd:
             longest.close()
 
     def wait(self, transport: Transport) -> None:
-        """A connection has its answer."""
+        """Add a connection whose request was answered."""
         self._waiting[transport] = None
 
     def leave(self, transport: Transport) -> None:
-        """A connection has a request under way, or is gone."""
+        """Remove a connection that has a request under way, or was lost."""
         self._waiting.pop(transport, None)

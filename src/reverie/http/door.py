@@ -26,13 +26,13 @@ class Door:
     routes: Sequence[BaseRoute]
     status_of: Callable[[ReverieError], int]
     scopes: Mapping[str, str] = field(default_factory=dict)
-    """Path prefix: the scope it needs. A key without a list of scopes is not limited by scopes."""
+    """The scope needed at and below each path prefix. A key without scopes is not limited by them."""
     scope_of: Callable[[str, str], str | None] | None = None
-    """The scope that a method on a raw path needs, for protocols whose scopes differ by method."""
+    """Function that returns the scope a method on a raw path needs, where scopes differ by method."""
     code_of: Callable[[ReverieError], str] | None = None
-    """The protocol's word for an error; the core's own without it."""
+    """Function that returns the protocol's code for an error; None: the core's code."""
     body_of: Callable[[str, str, str, Mapping[str, Any]], Mapping[str, Any]] | None = None
-    """The protocol's error body from path, code, message and details; the host's own without it."""
+    """Function that makes the protocol's error body from path, code, message and details; None: the host's own body."""
     public: frozenset[str] = frozenset()
     """Paths that need no key, under the prefix or elsewhere; with a slash at the end, all paths below it."""
 
@@ -66,7 +66,7 @@ class Door:
         return path not in self.public and not path.startswith(self._open)
 
     def admit(self, actor: Actor, method: str, path: str) -> None:
-        """Raise Forbidden when the key has scopes, and not one that this path needs."""
+        """Raise Forbidden when the key is limited to scopes and lacks one that this path needs."""
         if not actor.scopes:
             return
         for scope in self.scopes_for(method, path):

@@ -1,9 +1,8 @@
-"""The rest of a body whose request has been answered already: read slowly, a piece at a time.
+"""Bodies that still arrive after their request was answered: read slowly and discarded.
 
-A caller that sends a large body reads its refusal only after it has sent all of it, so the rest is read and thrown
-away. Read as fast as it comes, the bodies of one refused caller would keep the event loop busy: five megabytes take it
-some 4 ms. So one piece is read every few milliseconds, by one connection after the other, and a caller that goes on
-although it is refused slows down.
+A client that sends a large body reads its refusal only after the last byte, so the remainder is read and discarded.
+Read at full speed, the bodies of one refused client would keep the event loop busy: five megabytes take about 4 ms. So
+the connections take turns, one piece every few milliseconds, which slows down a refused client that keeps sending.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 PIECE_SECONDS = 0.002
-"""Time from one piece to the next, whichever connection it is of: at 256 kB a piece 125 MB a second."""
+"""Time between two pieces, over all connections: with pieces of 256 kB, 125 MB a second."""
 
 
 class Drain:
-    """The connections of one event loop that have such a rest."""
+    """The connections of one event loop that still receive such a body."""
 
     _of: ClassVar[WeakKeyDictionary[AbstractEventLoop, Drain]] = WeakKeyDictionary()
 
@@ -29,7 +28,7 @@ class Drain:
 
     @classmethod
     def here(cls) -> Drain:
-        """The one of the running loop."""
+        """The connections of the running loop."""
         loop = get_running_loop()
         if (found := cls._of.get(loop)) is None:
             found = cls._of[loop] = Drain(loop)

@@ -1,4 +1,4 @@
-"""The outermost layer: every request gets an id, a line in the log, a place in the metrics and some answer."""
+"""The outermost layer: every request gets an id, a line in the log, a count in the metrics and an answer."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _NOT_STORED = (b"cache-control", b"no-store")
 
 
 class Edge:
-    """The way of a request: origin, path, key, size, route. A fault becomes a 500 with a correlation id; its message
-    stays inside."""
+    """Checks origin, path, key and size, in this order, then routes. An unexpected exception becomes a 500 with a
+    correlation id; its message is not sent."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Edge:
             if scope["type"] != "websocket" or await self._origins.upgrades(scope, receive, send):
                 await self._app(scope, receive, send)
             return
-        # A caller's own id takes its place once the caller is known (`Admission`): it could be anything.
+        # The caller's own id replaces this one only once the caller is known (`Admission`): it could be anything.
         state = scope.setdefault("state", {})  # of this request alone; outer layers see who called, too
         state["request_id"] = self._ids.new()
         status, started = 0, time.perf_counter()

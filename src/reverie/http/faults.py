@@ -1,7 +1,7 @@
-"""Values checked against a struct: the first faults, at most ten, with a pointer to each field.
+"""Validation of values against a struct. A refusal names the first ten faults, each with a pointer to its field.
 
-msgspec decides whether a value fits, and stops at the first fault. Only what does not fit is looked at again here, to
-name every fault a caller can mend at once.
+msgspec decides whether a value fits, and stops at the first fault. A value that does not fit is examined again here, so
+that a caller learns of all its faults at once.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _PARSED = {inspect.IntType: ", unable to parse string as an integer", inspect.Bo
 
 
 def validate(document: Any, kind: type[T], *, text: bool = False) -> T:
-    """The struct a document describes. Raises Invalid with every fault counted. `text`: values came as plain text.
+    """Convert a document to a struct. Raises Invalid, which counts every fault. `text`: the values were plain text.
 
-    A struct with a method `prepared` has it called first, on the document. Long lists are converted piece by piece, so
-    that other threads get their turn.
+    A method `prepared` of the struct is applied to the document first. A long list is converted in slices, so that
+    other threads get their turn.
     """
     prepare: Callable[[Any], Any] | None = getattr(kind, "prepared", None)
     if prepare is not None:
@@ -84,14 +84,15 @@ class Faults:
         self._text = text
 
     def add(self, path: Iterable[object], message: str) -> None:
-        """One more."""
+        """Add a fault. `message` has no full stop."""
         self.total += 1
         if len(self.shown) < MOST_SHOWN:
             steps = [str(step)[:64].replace("~", "~0").replace("/", "~1") for step in path]
             self.shown.append({"pointer": "".join("/" + step for step in steps), "message": f"{message}."})
 
     def refusal(self, otherwise: str = "") -> Invalid:
-        """The first fault as message and pointer; the first ten, and how many more there are, in the details."""
+        """An error with the first fault as message and pointer; the details hold the first ten and count the others.
+        """
         if not self.shown:
             return Invalid(f"The body: {otherwise}.", pointer="")
         first, details = self.shown[0], dict[str, Any]()
@@ -160,11 +161,11 @@ class Faults:
         for number, item in enumerate(value):
             self.look(item, kind.item_type, (*path, number))
             if self.total > before and not objects:
-                return  # of a list of labels, the first is enough
+                return  # in a list of labels, the first fault is enough
 
 
 def _fault(value: Any, kind: inspect.Type) -> str | None:
-    """Return the fault of a plain value."""
+    """The fault of a plain value; None when it fits."""
     if isinstance(kind, inspect.StrType):
         return _text_fault(value, kind) if isinstance(value, str) else "Input should be a valid string"
     if isinstance(kind, inspect.BoolType):

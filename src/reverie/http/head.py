@@ -1,12 +1,11 @@
-"""A connection. The head of a request is refused with 431 when it grows beyond a limit, before the caller is known, and
-the rest of a body that was answered already is read slowly (`http/drain.py`). The head of an answer goes out with its
-body (`http/answers.py`). A connection that asks nothing gives way to a new one before the process has no file left to
-open (`http/crowd.py`).
-
-uvicorn drops the server that a target such as `http://name/path` names; here it is kept, for `http/origin.py`.
+"""A connection with a limit for the head of a request. A longer head is refused with 431, before the caller is known.
 
 The parser collects a header value by copying it for every piece that arrives, on the event loop: without a limit, one
-caller without a key makes all others wait. The parser of a machine without httptools has a limit of its own.
+client without a key makes all others wait. uvicorn's own parser, used where httptools is missing, has a limit already.
+
+A body that still arrives after its answer is read slowly (`http/drain.py`). The head of an answer is sent with its body
+(`http/answers.py`). An idle connection is closed before the process runs out of file descriptors (`http/crowd.py`).
+uvicorn drops the server that a target such as `http://name/path` names; here it is kept for `http/origin.py`.
 """
 
 from __future__ import annotations
@@ -22,44 +21,44 @@ from reverie.http.drain import Drain
 from reverie.http.origin import TARGET
 
 MAX_HEAD_BYTES = 65_536
-"""Bytes of a head beyond the piece that it begins in."""
+"""Limit of a head, not counting the piece of data that it begins in."""
 _REFUSAL = f"The head of a request has at most {MAX_HEAD_BYTES} bytes."
 
 
 class BoundedHead(HttpToolsProtocol):
-    """Counts the bytes of a head while it is incomplete."""
+    """A connection that counts the bytes of an incomplete head."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._head: int | None = None
-        """Bytes so far; None: no head is under way."""
+        """Bytes of the head that is arriving; None: no head is."""
         self._crowd = Crowd.of(self.server_state)
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """A caller connects."""
+        """Register a new connection."""
         super().connection_made(transport)
         self._answers = Answers(transport)
         self._crowd.enter(transport, len(self.connections))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """Remove a connection that was lost."""
         self._crowd.leave(self.transport)
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """An answer is sent; a request that came in the meantime begins."""
+        """Finish an answer. A request that was pipelined behind it begins."""
         self._answers.flush()
         super().on_response_complete()
         if self.cycle.response_complete:
             self._crowd.wait(self.transport)
 
     def data_received(self, data: bytes) -> None:
-        """Parse a piece, unless the head that it continues is too long."""
+        """Parse a piece of data, unless it makes a head too long."""
         if self._head is not None and self._head + len(data) > MAX_HEAD_BYTES:
             room = MAX_HEAD_BYTES - self._head
             self._parse(data[:room])
             data = data[room:]
-            if self._head == MAX_HEAD_BYTES:  # the same head; one that ended and one that began are not
+            if self._head == MAX_HEAD_BYTES:  # still the same head: a new one would start again at 0
                 self._refuse()
                 return
         self._parse(data)
@@ -71,7 +70,7 @@ class BoundedHead(HttpToolsProtocol):
             super().data_received(data)
 
     def on_body(self, body: bytes) -> None:
-        """A piece of a body: kept for the request, or thrown away when that is answered already."""
+        """Pass a piece of a body to its request, or discard it when the request was answered already."""
         super().on_body(body)
         if self.cycle.response_complete and not self.flow.read_paused:
             self.flow.pause_reading()
@@ -82,19 +81,19 @@ class BoundedHead(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def on_message_begin(self) -> None:
-        """A head begins."""
+        """Begin to count the bytes of a head."""
         self._head = 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The head has ended."""
+        """Stop counting at the end of a head, and begin its request."""
         self._head = None
         self._crowd.leave(self.transport)
         if not self.url.startswith(b"/"):
             self.scope[TARGET] = self.url  # type: ignore[literal-required]  # a key of our own
         super().on_headers_complete()
         if self.cycle is not None:
-            self.cycle.transport = self._answers  # type: ignore[assignment]  # all that it uses of a transport
+            self.cycle.transport = self._answers  # type: ignore[assignment]  # has every method that the cycle calls
 
     def _refuse(self) -> None:
         lines = (

@@ -21,8 +21,8 @@ _BURST_SECONDS = 10
 class RateLimit:
     """A token bucket per key: `per_second` on average, `burst` at once. 0 per second: no limit.
 
-    More than `burst` at once is allowed from a full bucket, and paid for by a longer wait.
-    Per process; several processes on one store each give a key its full rate.
+    One amount above `burst` is allowed from a full bucket, and paid for by a longer wait.
+    Buckets belong to a process: each of several processes on one store gives a key its full rate.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class RateLimit:
 
 
 class AtOnce:
-    """Limit of open streams or operations of one key. 0: no limit."""
+    """Limit of concurrent streams or operations of one key. 0: no limit."""
 
     def __init__(self, most: int, *, of: str, retry_after: int) -> None:
         self._most = most
@@ -63,7 +63,7 @@ class AtOnce:
 
     @contextmanager
     def one(self, key_id: str) -> Iterator[None]:
-        """Counts one while the block runs. Raises RateLimited when the key has as many as it may."""
+        """Count one while the block runs. Raises RateLimited when the key has as many as it may."""
         with self._lock:
             if self._most and self._open[key_id] >= self._most:
                 raise _refused(f"This key has {self._most} {self._of} already.", self._retry_after)
@@ -89,7 +89,7 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
-        """As configured. Bytes and entries may come ten seconds' worth at once."""
+        """The configured limits. Bytes and entries have a burst of ten seconds' worth."""
         size, entries = settings.bytes_per_second, settings.entries_per_second
         return cls(
             requests=RateLimit(settings.rate_per_second, settings.rate_burst),

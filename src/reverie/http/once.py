@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a request with one is carried out once, and answered the same every time."""
+"""`Idempotency-Key`: a request with a key is carried out once, and every retry gets its answer."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _LOOK_AGAIN_SECONDS = 0.05
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _FINAL = frozenset({404, 413, 422})
 _FINAL_CODES = frozenset({"workspace_conflict", "run_terminal", "run_state_conflict"})
-"""Refusals that a retry of the same request cannot cure; these are kept like any other answer."""
+"""Codes of refusals that no retry can cure; like those with a status in `_FINAL`, they are stored as answers."""
 
 
 class Once:
-    """Requests of one door: `status_of` and `code_of` are its words for errors."""
+    """Requests with a key at one door, whose error table is `status_of` and `code_of`."""
 
     def __init__(self, status_of: Callable[[ReverieError], int], code_of: Callable[[ReverieError], str]) -> None:
         self._status_of = status_of
         self._code_of = code_of
 
     def handler(self, operation: str, *, now: Callable[..., Response] | None = None) -> Callable[[Handler], Handler]:
-        """Carry out what a handler does once for each key. One that answers with a TextReply names `now`, which takes
-        the same arguments and answers a retry.
+        """Carry out the work of a handler once for each key. A handler that answers with a TextReply needs `now`, which
+        takes the same arguments and answers a retry.
 
-        A handler with an argument `work_id` gets an id for what it makes; None when the request has no key.
+        The argument `work_id` of a handler receives an id for what it creates; None when the request has no key.
         """
 
         def mark(handler: Any) -> Any:
@@ -71,10 +71,10 @@ class Once:
         *,
         now: Callable[[], Response] | None = None,
     ) -> Response:
-        """Return the answer of `work`, which gets an id for the thing it creates: the same id when a dead process began
-        it before.
+        """Return the answer of `work`, or the answer stored for an earlier request with the same key.
 
-        Of a TextReply only the status is kept; a retry gets what `now` answers, from what is stored at that time.
+        `work` receives an id for what it creates: the same id when a process died while creating it. Of a TextReply
+        only the status is stored; `now` answers a retry from the present data.
         """
         key = call.headers.get(HEADER)
         if key is None:
@@ -139,7 +139,7 @@ def _replayed(response: Response) -> Response:
 
 
 async def _request(call: Call) -> str:
-    """Everything that makes two requests the same: the order of members and blanks do not count."""
+    """A request as text, to compare it with another: neither the order of members nor white space counts."""
     sent = await call.body()
     is_json = call.headers.get("content-type", "").partition(";")[0].strip().lower() in ("", "application/json")
     body: Any = None if not sent else await call.json() if is_json else hashlib.sha256(sent).hexdigest()

@@ -46,9 +46,9 @@ MEANINGS = {
 }
 """Meaning of each part of a path, by its name."""
 EXAMPLES = Path(__file__).with_name("examples.json")
-"""Bodies and answers of a real host by operation, which tools/record_examples.py writes."""
+"""Bodies and answers of a real host by operation, written by tools/record_examples.py."""
 ROOT_TWIN = "root_"
-"""Prefix of an operation that is another one at a second path."""
+"""Prefix in the id of an operation that repeats another at a second path."""
 Described = tuple[Operation, Route | None, Sequence[str]]
 """An operation, the route that answers it, and the scopes it needs."""
 
@@ -80,7 +80,7 @@ def operations(door: Door) -> list[Described]:
 
 
 class Schemas:
-    """The schemas of structs, each under its name, and what refers to them."""
+    """The schemas of structs by name, and references to them."""
 
     def __init__(self, forms: Iterable[Form | None]) -> None:
         kinds: dict[type[Struct], None] = {}
@@ -105,7 +105,7 @@ class Schemas:
         return self._refs[form]
 
     def values(self, values: Values) -> dict[str, tuple[Mapping[str, Any], bool]]:
-        """The schema of every parameter, and whether it must be given."""
+        """The schema of every parameter, and whether the parameter is required."""
         _, made = _components((values.kind,), PLACE)
         own = made[values.kind.__name__]
         return {name: (schema, name in own["required"]) for name, schema in own["properties"].items()}

@@ -3,8 +3,8 @@
 Every web page that a user opens can send requests to servers on the same machine, and with a name of its own that
 resolves to 127.0.0.1 it can also read the answers (DNS rebinding). Both are visible in the head of a request: `Host`
 names the server as the browser sees it, `Origin` and `Sec-Fetch-Site` say where the page came from. Programs send
-neither of the latter, so they notice nothing. A target such as `http://name/path` names the server a second time, and
-that name counts for other servers on the way: it must be served, and be the one in `Host`.
+neither `Origin` nor `Sec-Fetch-Site`, so they are not affected. A target such as `http://name/path` names the server a
+second time, and proxies go by that name: it must be served here, and equal the one in `Host`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from reverie.ops.metrics import Metrics
 
 Header = tuple[bytes, bytes]
 TARGET = "reverie.target"
-"""Key, in the scope of a request, of a target that is more than a path (`http/head.py`)."""
+"""Key in the scope of a request: its target, when that is more than a path (`http/head.py`)."""
 READABLE = "readable_by"
-"""Key, in the state of a request, of the headers that let its page read the answer."""
+"""Key in the state of a request: the headers that let its page read the answer."""
 
 _PORTS = {"http": 80, "https": 443}
 _OWN_SITES = frozenset({b"same-origin", b"none"})
@@ -37,7 +37,7 @@ _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _TOKENS = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,1000}")
 _PREFLIGHT_SECONDS = b"600"
 _REMEMBERED = 256
-"""Names of hosts that were looked at last: a server is called by few of them."""
+"""Size of the caches of host names: clients use few names for a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class OriginPolicy:
     def of(cls, listen: str, *, hosts: str = "", origins: str = "", **rest: bool) -> OriginPolicy:
         """The policy of a server that listens on an address. `hosts` and `origins` are lists with commas.
 
-        On loopback only loopback names are served, and those listed. On another address every name is served while
-        no list is given: a proxy in front decides there. Raises Invalid for an entry that no header can match.
+        On loopback, only loopback names and those listed are served. On another address without a list, every name is
+        served: a proxy in front decides. Raises Invalid for an entry that no header can match.
         """
         named = frozenset(_entry(entry) for entry in _listed(hosts))
         outward = not is_loopback(listen)
@@ -204,7 +204,7 @@ class OriginCheck:
 
 
 def preflight(scope: Mapping[str, Any], page: bytes) -> list[Header] | None:
-    """The answer to a browser that asks whether a listed page may send a request; None when it does not ask that."""
+    """The headers that answer a CORS preflight from a listed page; None when the request is not a preflight."""
     asked = _values(scope["headers"], b"access-control-request-method")
     if scope["method"] != "OPTIONS" or not asked:
         return None

@@ -1,7 +1,7 @@
-"""Requests of one tenant that begin in one turn of the event loop, while other tenants ask.
+"""A limit of the requests of one tenant that begin in one turn of the event loop, while other tenants ask.
 
-A commit answers sixty callers at once, and all of them come back at once. Served in one turn of the loop they would
-keep everyone else waiting for sixty requests; a few in each turn, they keep others waiting for a few.
+A commit answers sixty callers at once, and all of them return at once. Served in one turn of the loop, they would keep
+everyone else waiting for sixty requests; served a few in each turn, only for a few.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Pace:
         self._loops: WeakKeyDictionary[AbstractEventLoop, LoopTurn] = WeakKeyDictionary()
 
     def begin(self, tenant: str) -> Future[None] | None:
-        """The turn of the loop in which few requests of this tenant begin, to be awaited; None: it is this one."""
+        """A future to await before a request of this tenant begins; None: it may begin now."""
         if not self._crowded(tenant):
             return None
         loop = get_running_loop()
@@ -44,7 +44,7 @@ class LoopTurn:
         self._waiting: dict[str, deque[Future[None]]] = {}
 
     def enter(self, tenant: str) -> Future[None] | None:
-        """None: the request begins now; else what it waits for."""
+        """A future to await before a request begins; None: it may begin now."""
         if not self._begun and not self._waiting:
             self._loop.call_soon(self._next)
         if self._begun[tenant] < self._each and tenant not in self._waiting:

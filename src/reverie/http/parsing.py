@@ -1,4 +1,4 @@
-"""JSON bodies, read strictly: what two parsers could understand in two ways is refused."""
+"""Strict parsing of JSON bodies: what two parsers could understand in two ways is refused."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def parse(body: bytes, *, most: int = MAX_VALUES) -> Any:
 
 
 def _noticed(body: bytes) -> tuple[int, bool, bool]:
-    """The number of brackets that open, at least; whether characters are escaped by number, and surrogates among them.
+    """(An upper bound of the opening brackets; whether there are `\\u` escapes; whether one is a surrogate.)
 
     Works piece by piece, so that other threads get their turn.
     """
@@ -86,7 +86,8 @@ def _noticed(body: bytes) -> tuple[int, bool, bool]:
 def more_values(body: bytes, most: int) -> bool:
     """Whether a JSON text has more than `most` values: each begins at a bracket, a brace or after a comma.
 
-    Works piece by piece, so that other threads get their turn; strings are passed over only where it matters.
+    Works piece by piece, so that other threads get their turn. Strings are skipped only when the count without them
+    matters.
     """
     pieces = range(0, len(body), _PIECE)
     if sum(_marks(body[at : at + _PIECE]) for at in paced(pieces)) <= most:

@@ -1,7 +1,7 @@
 """Routing on the raw path: `%2F` inside a ref is not a slash, and nothing is decoded twice.
 
-The server hands over a decoded path, in which `a%2Fb` and `a/b` look the same. `use_raw_path` puts the path as it was
-sent in its place; routes match on that, and each parameter is decoded once, by `decode_segment`.
+The server hands over a decoded path, in which `a%2Fb` and `a/b` look the same. `use_raw_path` replaces it with the path
+as it was sent; routes match on that, and each parameter is decoded once, by `decode_segment`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def decode_segment(segment: str) -> str:
 
 
 def use_raw_path(scope: Scope) -> Response | None:
-    """Make routes match the path as sent. The refusal of a path or query that is not UTF-8."""
+    """Make routes match the path as sent. Returns the refusal of a path or query that is not UTF-8; None otherwise."""
     raw = scope.get("raw_path")
     path = quote(scope["path"], safe="/:@!$&'()*+,;=-._~").encode() if raw is None else raw.partition(b"?")[0]
     query = scope.get("query_string", b"")
@@ -48,7 +48,7 @@ def use_raw_path(scope: Scope) -> Response | None:
 class OwnPort:
     """Serves one door at the root of a port of its own, for clients that cannot take a prefix.
 
-    What comes in at that port is as if sent under the door's prefix; every other port is left alone.
+    A request at that port is routed as if it were sent under the door's prefix; other ports are not affected.
     """
 
     def __init__(self, app: ASGIApp, *, port: int, prefix: str) -> None:

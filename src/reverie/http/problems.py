@@ -1,4 +1,4 @@
-"""The one error body, closed to three keys: `{"error": code, "message": text, "details"?: object}`."""
+"""The one error body: `{"error": code, "message": text, "details"?: object}`, with no other keys."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ CODES: Mapping[str, int] = {
     "host_unreachable": 503,
     "storage_full": 507,
 }
-"""Status of the core's errors by code, for REST and OpenWOP. A stale If-Match is 409, as everywhere in the namespace
-that both live in; 412 is not used."""
+"""Status of the core's errors by code, for REST and OpenWOP. A stale If-Match is 409 in the namespace of both; 412 is
+not used."""
 
 
 def status_in(table: Mapping[str, int], error: ReverieError) -> int:
-    """The status of an error in a table of codes. A code that is not in it answers as its class does."""
+    """The status of an error in a table of codes. A code that is not in the table has the status of its class."""
     for code in (error.reason, *(getattr(kind, "code", "") for kind in type(error).__mro__)):
         if code in table:
             return table[code]
@@ -126,7 +126,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
     shape: Shape | None = None,
 ) -> Response:
-    """An error answer. `details` is left out when there is nothing to say in it. `shape` is a door's own error body."""
+    """An error answer. `details` is left out when empty. `shape` makes a door's own error body."""
     if shape is not None:
         shaped = shape(code, message[:_LONGEST_MESSAGE], details or {})
         return Reply(shaped, status, headers, default=str)

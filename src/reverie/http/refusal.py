@@ -1,4 +1,4 @@
-"""Refusals: errors of the core and requests that no route serves, in the one error body."""
+"""Answers to errors of the core and to requests that no route serves, in the one error body."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reverie.settings import Settings
 
 
 class Refusal:
-    """All refusals, in the one error body."""
+    """Makes the answers to refused requests."""
 
     def __init__(self, settings: Settings, host: Host, doors: Doors, threads: Threads) -> None:
         self._settings = settings
@@ -69,7 +69,7 @@ class Refusal:
         return problem(fault.status_code, "validation_error", said, headers=fault.headers, shape=shape)
 
     def page(self, scope: Scope, status: int, code: str, message: str) -> Response | None:
-        """The same for a browser that asks for a page, where the application has pages; None for everyone else."""
+        """An error page for a browser that asks for a page, where the application has pages; None otherwise."""
         render: Callable[..., Response] | None = getattr(scope["app"].state, "error_page", None)
         wants = next((value for name, value in scope["headers"] if name == b"accept"), b"")
         if render is None or scope["method"] != "GET" or b"text/html" not in wants or self._doors.at(scope["path"]):

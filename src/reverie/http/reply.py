@@ -35,4 +35,4 @@ class Reply(Response):
 
 
 class TextReply(Reply):
-    """A document with text of a memory. It is never kept for a retry: a forget would not find it."""
+    """A document with memory text. It is never stored for a retry, where a forget would not find it."""

@@ -6,8 +6,8 @@
     @needs(Right.WRITE)
     def put(call: Call, name: Segment, body: ThingIn, if_match: Annotated[str | None, Header()] = None) -> Response: ...
 
-A handler is looked at when its route is made, never when a request comes. One that is a plain function runs in a thread
-of its lane, one that is a coroutine on the event loop. The same declarations make the OpenAPI document (openapi.py).
+A handler is inspected when its route is made, never for a request. A plain function runs in a thread of its lane, a
+coroutine function on the event loop. The same declarations make the OpenAPI document (openapi.py).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from reverie.http.threads import Lane
 Segment = NewType("Segment", str)
 """One segment of the raw path, decoded once: `%2F` inside it is no slash."""
 Form = type[Struct] | tuple[type[Struct], ...] | Mapping[str, Any]
-"""The shape of a body: a struct, several of which one is chosen, or a JSON schema."""
+"""The shape of a body: a struct, several structs to choose from, or a JSON schema."""
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 _FALSE = frozenset({"0", "false", "f", "no", "n", "off"})
 _REMEMBERED = 64
-"""Media types that were looked at last."""
+"""Size of the cache of media types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Operation:
     description: str = ""
     tags: Sequence[str] = ()
     parameters: Sequence[Mapping[str, Any]] = ()
-    """Those that are no argument of a handler."""
+    """Parameters that are not arguments of the handler."""
     body: Form | None = None
     body_media: str = "application/json"
     body_required: bool = True
@@ -153,7 +153,8 @@ class Route(PlainRoute):
         self._ending = self.path.rpartition("}")[2]
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Most paths differ in their end or length, which costs a tenth of looking for the pattern."""
+        """Match the pattern, unless the end of the path or its number of slashes rules it out, at a tenth of the cost.
+        """
         path: str = scope["path"]
         if self.slashes is not None and not (path.endswith(self._ending) and path.count("/") == self.slashes):
             return Match.NONE, {}
@@ -280,7 +281,7 @@ class Router:
 
 
 def matching_struct(kinds: Sequence[type[Struct]], document: Any) -> type[Struct]:
-    """Of several structs the last one whose required members are all there; the first when there is none."""
+    """The last of several structs whose required members are all present; the first when there is none."""
     if isinstance(document, dict):
         for kind in reversed(kinds[1:]):
             if document.keys() >= _required(kind):
@@ -346,7 +347,7 @@ def _struct_values(kind: type[Struct], place: str, whole: str | None, descriptio
 
 
 def _integer(text: str) -> Any:
-    """A whole number from text; the text itself when it is none, which is then refused by its type."""
+    """A whole number from text; other text is returned as it is, for validation to refuse."""
     try:
         return int(text.strip().removesuffix(".0"))
     except ValueError:

@@ -98,7 +98,7 @@ def _sample() -> list[dict[str, Any]]:
 
 
 def _look_for_damage(settings: Settings, host: Host) -> None:
-    """Refuse a database that is damaged or lost acknowledged writes; read-only, say so and serve the rest."""
+    """Refuse a database that is damaged or lost acknowledged writes. A read-only host logs that and serves the rest."""
     try:
         host.parts.store.check(quick=True)
     except StoreCorrupt as fault:
@@ -108,7 +108,7 @@ def _look_for_damage(settings: Settings, host: Host) -> None:
 
 
 def work(settings: Settings) -> None:
-    """Run jobs until SIGTERM or SIGINT; then finish those at hand. Prints `working` when it has begun."""
+    """Run jobs until SIGTERM or SIGINT; then finish those at hand. Prints `working` once it has begun."""
     from reverie.app import build_host, build_worker
 
     bound_heaps()
@@ -121,7 +121,7 @@ def work(settings: Settings) -> None:
         worker.start()
         print("working", flush=True)
         log(Action.STARTED, concurrency=settings.worker_concurrency)
-        while not over.wait(1.0):  # a wait without an end would keep the signal waiting too
+        while not over.wait(1.0):  # without a timeout, the wait would hold up the signal handler too
             pass
         log(Action.STOPPING)
         worker.stop()
@@ -155,7 +155,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def http_protocol() -> Any:
-    """httptools wherever it is installed, with a bounded head; else uvicorn's own parser, which has a bound."""
+    """httptools with a bounded head where it is installed; else uvicorn's own parser, which bounds the head itself."""
     if find_spec("httptools") is None:
         return "auto"
     from reverie.http.head import BoundedHead
@@ -164,9 +164,9 @@ def http_protocol() -> Any:
 
 
 class Drained(uvicorn.Server):
-    """uvicorn that finishes the work at hand at a signal, and then leaves with exit status 0.
+    """A uvicorn server that finishes the requests at hand after a signal, and exits with status 0.
 
-    It says on one line where it listens, when it does. `more`: further settings of uvicorn.
+    It prints its address on one line once it listens. `more`: further settings of uvicorn.
     """
 
     def __init__(self, app: Any, url: str, **more: Any) -> None:
@@ -210,7 +210,7 @@ class Drained(uvicorn.Server):
 
 
 class Server(Drained):
-    """The host's server, with our line on stdout and streams that end at a signal."""
+    """The host's server. It prints the link that signs in, and ends open streams at a signal."""
 
     def __init__(self, app: Starlette, url: str, *, link: str | None = None) -> None:
         super().__init__(app, url)

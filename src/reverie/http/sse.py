@@ -1,4 +1,4 @@
-"""Answers that come piece by piece: the one message format of server-sent events, and the one way to stream."""
+"""Streamed answers: server-sent events, and lines of JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def accepts_stream(request: HTTPConnection) -> bool:
 
 
 class Stream(StreamingResponse):
-    """Pieces as they come, while `slot` is held. An error before the first piece is answered with its own status."""
+    """A streamed answer that holds `slot` until it ends. An error before the first piece gets its own status."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ def event_stream(request: HTTPConnection, key_id: str, messages: AsyncGenerator[
 
 @contextmanager
 def open_stream(connection: HTTPConnection, key_id: str) -> Iterator[None]:
-    """One stream or socket of a key, as long as it is open. Raises RateLimited when the key has as many as it may."""
+    """Count a stream or socket of a key while it is open. Raises RateLimited when the key has as many as it may."""
     state = connection.app.state
     with state.limits.streams.one(key_id), state.metrics.streams.track_inprogress():
         yield
@@ -77,9 +77,9 @@ def open_stream(connection: HTTPConnection, key_id: str) -> Iterator[None]:
 def line_stream(
     state: Any, actor: Actor, lines: Iterator[bytes], *, headers: Mapping[str, str] | None = None
 ) -> Stream:
-    """Lines of a blocking iterator: heavy work of the caller, which lets the requests of other tenants go first.
+    """Lines of a blocking iterator, made as heavy work that lets the requests of other tenants go first.
 
-    Call it in a thread: the first line is made here, so that what can be refused is refused before the answer begins.
+    Call it in a thread: it makes the first line, so that a refusal is raised before the answer begins.
     """
     pieces = state.threads.each(actor.tenant, _pieces(chain([next(lines, b"")], lines)))
     return Stream(pieces, slot=state.limits.heavy.one(key_of(actor)), media_type=LINES, headers=headers)

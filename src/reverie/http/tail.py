@@ -1,8 +1,8 @@
-"""Following the log. One look per tenant serves all its streams, and sees which of their keys are still valid.
+"""Following the log. One look for each tenant serves all its streams, and finds which of their keys are still valid.
 
-A commit of this process wakes the streams of its tenant at once, commits in quick succession every PAUSE_SECONDS; a
-commit or a revoked key of another process is seen within POLL_SECONDS. Streams at the same place share one read,
-encoded in its thread; the streams of a tenant read one page at a time, and are woken a few in each turn of the loop.
+A commit of this process wakes the streams of its tenant at once, and commits in quick succession every PAUSE_SECONDS. A
+commit or a revoked key of another process is noticed within POLL_SECONDS. Streams at the same position share one read,
+encoded in its thread. The streams of a tenant read one page at a time, and a few wake in each turn of the loop.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEARTBEAT_SECONDS = 10.0
 _PAGE = 100
 _MOST_PAGES = 32
 _WOKEN = 4
-"""Streams that are woken in one turn of the event loop, so that other requests have theirs in between."""
+"""Streams that are woken in one turn of the event loop, so that other requests run in between."""
 
 
 Types = tuple[str, ...] | None
@@ -37,7 +37,7 @@ _Place = tuple[int, Types, Encode | None]
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Events of the log, read once and encoded once for all streams that are at the same place."""
+    """Events of the log, read and encoded once for all streams at the same position."""
 
     events: list[Event]
     encoded: bytes
@@ -45,12 +45,12 @@ class LogPage:
 
     @property
     def full(self) -> bool:
-        """Whether it stays as it is while the log grows."""
+        """Whether the page stays as it is while the log grows."""
         return len(self.events) >= _PAGE
 
 
 class Watch:
-    """The log of one tenant, looked at while streams of the tenant are open."""
+    """The log of one tenant, watched while streams of the tenant are open."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Watch:
         self.head = 0
         self._read = read
         self._pages: dict[_Place, asyncio.Future[LogPage]] = {}
-        """Reads of the log up to the present head."""
+        """Pages read, or being read, since the head last moved; full ones longer."""
         self._reading = asyncio.Semaphore(1)
         self.stopping = False
         self._look = look
@@ -80,7 +80,7 @@ class Watch:
         return self.stopping or (key_id is not None and key_id not in self._valid)
 
     def ring(self) -> None:
-        """Look now."""
+        """Look at the log now."""
         self._rung.set()
 
     def stop(self) -> None:
@@ -90,7 +90,7 @@ class Watch:
             _ring(bell)
 
     async def wait(self, seconds: float) -> None:
-        """Until the log has grown or a stream has to end, at most `seconds`."""
+        """Wait until the log has grown or a stream has to end, at most `seconds`."""
         if self.stopping:
             return
         loop = asyncio.get_running_loop()
@@ -104,12 +104,13 @@ class Watch:
             self._waiting.discard(bell)
 
     async def proceed(self) -> None:
-        """Wait for a turn of the loop in which few streams of the tenant proceed: one read may be for all of them."""
+        """Wait for a turn of the loop in which few streams of the tenant proceed: one read may serve all of them."""
         if (turn := self._turn.enter(self._tenant)) is not None:
             await turn
 
     async def page(self, after: int, types: Types, encode: Encode | None) -> LogPage:
-        """Events after a position. They cover the log up to the head there was when this was called."""
+        """A page of the events after a position. Without events, there are none up to the head at the time of the call.
+        """
         place = (after, types, encode)
         found = self._pages.get(place)
         if found is None:
@@ -127,14 +128,14 @@ class Watch:
             return await self._threads.run(Lane.READ, self._tenant, partial(self._read, *place))
 
     async def join(self, key_id: str | None) -> None:
-        """One stream more. The first look is made before it begins."""
+        """Add a stream. The first look is made before it begins."""
         self._keys[key_id or ""] += 1
         await self.refresh()
         if self._task is None:
             self._task = asyncio.ensure_future(self._run())
 
     def leave(self, key_id: str | None) -> bool:
-        """One stream less. Whether it was the last."""
+        """Remove a stream. Returns whether it was the last."""
         self._keys[key_id or ""] -= 1
         if not self._keys[key_id or ""]:
             del self._keys[key_id or ""]
@@ -164,7 +165,7 @@ class Watch:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._rung.wait(), POLL_SECONDS)
             self._rung.clear()
-            with suppress(ReverieError):  # the store is away: the next look finds it again
+            with suppress(ReverieError):  # the store cannot be reached: the next look tries again
                 await self.refresh()
             await asyncio.sleep(PAUSE_SECONDS)
 
@@ -194,7 +195,7 @@ class Tail:
         self.stopping = False
 
     def ring(self, tenant: str) -> None:
-        """A request of the tenant has changed something."""
+        """Look at the log of a tenant now, after a request that may have changed it."""
         if (watch := self._watches.get(tenant)) is not None:
             watch.ring()
 
@@ -231,9 +232,9 @@ class Tail:
     async def follow(
         self, actor: Actor, *, after: int, types: Types, encode: Encode | None = None
     ) -> AsyncIterator[LogPage | None]:
-        """Pages of events after a position, each event once and in order; None when a sign of life is due.
+        """Pages of events after a position, each event once and in order; None when a heartbeat is due.
 
-        Ends at shutdown, and when the caller's key is no longer valid: nothing is read after that was seen.
+        Ends at shutdown, and when the caller's key is no longer valid: nothing is read once that is known.
         """
         actor.require(Right.READ)
         loop = asyncio.get_running_loop()

@@ -5,10 +5,10 @@ waits in the line of its tenant, and the lines are served in turn. So a tenant w
 another tenant's next one by at most one piece of work, and a few threads of one tenant, never a hundred, compete with
 it for the interpreter. Work that finds a slot pays for one lock.
 
-A request gives the interpreter up at every call of the database and at every change of thread, and waits to get it back
-from a computing thread. So long work (an export, a scan, a large body, the puts of sixty callers) pauses between two of
-its steps while other tenants have requests in the quick lanes (`core/pause.py`): they wait for the rest of one slice,
-not at every change of thread.
+A request releases the interpreter lock at every database call and every change of thread, and waits to get it back from
+a computing thread. So long work (an export, a scan, a large body, the puts of sixty callers) pauses between two steps
+while other tenants have requests in the quick lanes (`core/pause.py`): they wait for the end of one slice, not at every
+change of thread.
 """
 
 from __future__ import annotations
@@ -58,23 +58,23 @@ SLOTS: Mapping[Lane, tuple[int, int]] = {
 PAUSING = frozenset({Lane.PARSE, Lane.HEAVY})
 """Lanes whose work is long: it pauses for the requests of other tenants."""
 SHARED: Mapping[Lane, int] = {Lane.READ: 1, Lane.WRITE: 4}
-"""Slots that one tenant may hold while others ask, where that is fewer. Of several threads that compute, one picked at
-random gets the interpreter: with four searches under way another tenant's request waits for it ten times in a row.
+"""Slots that one tenant may hold while others ask, in lanes where that is fewer. Of several computing threads, one at
+random gets the interpreter: with four searches under way, another tenant's request waits for it ten times in a row.
 """
 SHARED_SECONDS = 1.0
-"""Time after an answer for which a tenant counts as asking, for that."""
+"""A tenant counts as asking, for the slots of others, this long after an answer."""
 PATIENCE_SECONDS = 0.02
-"""Longest wait of a piece of long work for the requests of others. Then it proceeds: busy neighbours slow it down, and
-never stop it.
+"""Longest pause of long work for the requests of others. Then it proceeds: busy neighbours slow it down, and never stop
+it.
 """
 SLICE_SECONDS = 0.002
-"""Time for which it then computes before the next pause."""
+"""Time for which long work computes between two pauses."""
 SPACING_SECONDS = 2 * SLICE_SECONDS
-"""Time between the slices of all long work together, once patience is over. Of ten threads that compute, each after its
-own pause, one always has the interpreter.
+"""Time between two slices of long work, whichever thread they belong to, once patience is over. Without it, one of ten
+computing threads would always have the interpreter.
 """
 PAUSE_SECONDS = 0.003
-"""A caller that asks one thing after another is still asking this long after an answer."""
+"""For long work, a caller that sends one request after another is still asking this long after an answer."""
 THREADS = sum(slots for slots, _ in SLOTS.values())
 
 
@@ -92,7 +92,7 @@ class _Job:
 
     @property
     def unwanted(self) -> bool:
-        """The caller left before the work began."""
+        """Whether the caller left before the work began."""
         return self._future.cancelled()
 
     def run(self) -> None:
@@ -105,7 +105,7 @@ class _Job:
 
 
 class _Task:
-    """Work for which a thread waits, or nothing does."""
+    """Work that a thread waits for, or that nothing waits for."""
 
     __slots__ = ("_context", "_work", "done", "tenant")
 
@@ -132,7 +132,7 @@ class Turns:
     """The lines of one lane. Safe for many threads and loops."""
 
     def __init__(self, slots: int, each: int, limit: Callable[[str], int] | None = None) -> None:
-        """`limit`: slots that a tenant may hold at the moment, at least one; else `each`."""
+        """`limit`: returns the slots that a tenant may hold at the moment, at least one; without it, `each`."""
         self._free = slots
         self._limit = limit or (lambda _: each)
         self._lock = Lock()
@@ -141,13 +141,13 @@ class Turns:
         """Waiting work by tenant; the tenant to be served next is first."""
 
     def enter(self, job: _Job | _Task) -> list[_Job | _Task]:
-        """The jobs that have a slot now: this one, unless it waits in line, or those before it."""
+        """Put a job in line. Returns the jobs that get a slot now."""
         with self._lock:
             self._lines.setdefault(job.tenant, deque()).append(job)
             return self._due()
 
     def leave(self, tenant: str) -> list[_Job | _Task]:
-        """Give a slot of `tenant` back. The jobs that have one now."""
+        """Give back a slot of `tenant`. Returns the jobs that get a slot now."""
         with self._lock:
             self._free += 1
             self.running[tenant] -= 1
@@ -156,8 +156,10 @@ class Turns:
             return self._due()
 
     def _due(self) -> list[_Job | _Task]:
-        """Occupy the free slots, a job of each tenant in turn. A slot stays free while others wait only where those
-        tenants hold all they may: so a waiting tenant has work under way that will call this again, or no slot is free.
+        """Give the free slots to jobs, one of each tenant in turn.
+
+        While jobs wait, a slot stays free only when their tenants hold as many as they may. So every waiting tenant has
+        work under way that will call this again, or no slot is free.
         """
         found: list[_Job | _Task] = []
         waiting = list(self._lines)
@@ -184,10 +186,10 @@ class Turns:
 
 
 class Precedence:
-    """Lets long work pause while tenants other than its own ask quick things. Safe for many threads and loops."""
+    """Lets long work pause while tenants other than its own send quick requests. Safe for many threads and loops."""
 
     def __init__(self, patience: float, pause: float, spacing: float = 0.0) -> None:
-        """`spacing`: seconds between the slices of all long work that others do not give a pause."""
+        """`spacing`: seconds between two slices of long work that proceeds although others ask."""
         self._patience = patience
         self._pause = pause
         self._spacing = spacing
@@ -197,15 +199,15 @@ class Precedence:
         self._asking: dict[str, int] = {}
         """Requests of each tenant that wait or run in the quick lanes."""
         self._asked: OrderedDict[str, float] = OrderedDict()
-        """Time at which the latest request of each tenant was answered, the latest last."""
+        """Time of the latest answer to each tenant, the latest last."""
 
     def begin(self, tenant: str) -> None:
-        """A request of `tenant` wants a thread."""
+        """Count a request of `tenant` that waits or runs."""
         with self._lock:
             self._asking[tenant] = self._asking.get(tenant, 0) + 1
 
     def end(self, tenant: str) -> None:
-        """It has its answer."""
+        """Count a request of `tenant` as answered."""
         now = monotonic()
         with self._lock:
             left = self._asking.pop(tenant) - 1
@@ -213,12 +215,12 @@ class Precedence:
                 self._asking[tenant] = left
             self._asked[tenant] = now
             self._asked.move_to_end(tenant)
-            if len(self._asked) > 2:  # two are enough to know when another tenant than a given one asked
+            if len(self._asked) > 2:  # two are enough: at least one of them is not the tenant in question
                 self._asked.popitem(last=False)
 
     def give_way(self, tenant: str) -> None:
-        """Wait until no other tenant asks, or asked a moment ago; at most as long as patience lasts, and then until the
-        slices of other long work are over."""
+        """Wait until no other tenant asks or asked a moment ago. After `patience`, wait only for the slices of other
+        long work."""
         until = monotonic() + self._patience
         while self.others(tenant, self._pause):
             if monotonic() >= until:
@@ -227,7 +229,7 @@ class Precedence:
             sleep(self._pause)
 
     def _until_slice(self) -> float:
-        """Reserve the next slice; seconds until it begins."""
+        """Reserve the next slice. Returns the seconds until it begins."""
         with self._lock:
             now = monotonic()
             begins = max(now, self._slice)
@@ -235,7 +237,7 @@ class Precedence:
         return begins - now
 
     def others(self, tenant: str, within: float) -> bool:
-        """Whether a tenant other than this one asks, or was answered so many seconds ago or less."""
+        """Whether a tenant other than this one asks, or was answered less than `within` seconds ago."""
         latest = -inf
         with self._lock:
             for other in self._asking:
@@ -248,7 +250,7 @@ class Precedence:
 
 
 class _Asking:
-    """One request that others give way to."""
+    """A request that long work gives way to."""
 
     __slots__ = ("_precedence", "_tenant")
 
@@ -278,7 +280,7 @@ class Threads:
         return lambda tenant: shared if self.crowded(tenant) else each
 
     async def run(self, lane: Lane, tenant: str, work: Callable[[], T]) -> T:
-        """The result of `work`, from a thread. It sees the caller's context; once begun it is finished in any case."""
+        """The result of `work`, from a thread. `work` sees the caller's context; once begun, it is always finished."""
         loop = get_running_loop()
         future: Future[T] = loop.create_future()
         if lane in PAUSING:
@@ -292,19 +294,19 @@ class Threads:
             return await future
 
     def alone(self, tenant: str, leading: int = 0) -> bool:
-        """Whether the event loop may work for this tenant itself: it competes with no thread, and keeps no other
-        tenant waiting. `leading`: threads that would make room for it.
+        """Whether the event loop may do work of this tenant itself, without competing with a thread or keeping another
+        tenant waiting. `leading`: busy threads that do not count.
         """
         if sum(sum(turns.running.values()) for turns in self._lanes.values() if turns.running) > leading:
             return False
         return not self.crowded(tenant)
 
     def crowded(self, tenant: str) -> bool:
-        """Whether other tenants ask, or did a moment ago."""
+        """Whether other tenants ask, or asked a moment ago."""
         return self._precedence.others(tenant, SHARED_SECONDS)
 
     def asking(self, tenant: str) -> _Asking:
-        """A quick request of `tenant` is under way while the block runs: long work of others pauses."""
+        """Count a quick request of `tenant` while the block runs: long work of others pauses."""
         return _Asking(self._precedence, tenant)
 
     def executor(self, lane: Lane, tenant: str) -> Executor:
@@ -330,7 +332,7 @@ class Threads:
                 raise
 
     async def each(self, tenant: str, items: Iterable[T]) -> AsyncIterator[T]:
-        """The items of a blocking iterator, as long work: each is a turn of its own, after the requests of others."""
+        """The items of a blocking iterator, each made as a piece of long work of its own."""
         following = iter(items)
 
         def piece() -> T:
