@@ -35,8 +35,7 @@ class Admission:
         self._pace = Pace(threads.crowded)
 
     async def admit(self, scope: Scope, length: int | None) -> None:
-        """Admit a request, where its path needs a key. `length`: the announced length of its body. Raises ReverieError.
-        """
+        """Admit a request, if its path needs a key. `length`: the announced length of its body. Raises ReverieError."""
         path = scope["path"]
         door = self._doors.at(path)
         if door is None or not door.needs_key(path):

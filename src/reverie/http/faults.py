@@ -91,8 +91,7 @@ class Faults:
             self.shown.append({"pointer": "".join("/" + step for step in steps), "message": f"{message}."})
 
     def refusal(self, otherwise: str = "") -> Invalid:
-        """An error with the first fault as message and pointer; the details hold the first ten and count the others.
-        """
+        """An error with the message and pointer of the first fault; the details name ten and count the others."""
         if not self.shown:
             return Invalid(f"The body: {otherwise}.", pointer="")
         first, details = self.shown[0], dict[str, Any]()
