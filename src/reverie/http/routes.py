@@ -153,7 +153,7 @@ class Route(PlainRoute):
         self._ending = self.path.rpartition("}")[2]
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match the pattern, unless the end of the path or the number of slashes rules it out at a tenth of the cost."""
+        """Match the pattern, unless the end of the path or its slashes rule that out at a tenth of the cost."""
         path: str = scope["path"]
         if self.slashes is not None and not (path.endswith(self._ending) and path.count("/") == self.slashes):
             return Match.NONE, {}

@@ -109,7 +109,7 @@ class Watch:
             await turn
 
     async def page(self, after: int, types: Types, encode: Encode | None) -> LogPage:
-        """A page of the events after a position. An empty page: there are none up to the head at the time of the call."""
+        """A page of the events after a position. An empty page: none up to the head at the time of the call."""
         place = (after, types, encode)
         found = self._pages.get(place)
         if found is None:
