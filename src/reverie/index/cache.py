@@ -257,7 +257,7 @@ class IndexCache:
         parts = _advanced(parts or Parts(), tx, files, name)
         if files is not None:
             files.touch(name)
-        if files is not None and (parts.unsaved >= SMALLEST or (parts.stamp is None and _filed(parts))):
+        if files is not None and parts.unsaved >= SMALLEST:
             parts = files.save(name, parts, head.hash)
         index.parts = parts
         return parts
@@ -276,8 +276,9 @@ class IndexCache:
         with index.lock:
             index.parts = None
             if self._files is not None:
-                self._files.drop(self._files.name(memory, tx.log_key()))
-                index.filed = self._files.writable
+                name = self._files.name(memory, tx.log_key())
+                self._files.drop(name)
+                index.filed = self._files.stamp(name) is None
 
     def tend(self, tx: IndexedTx, memory: Memory) -> None:
         """Bring the files of a memory up to date and put them in order. Small memories have none."""
@@ -288,9 +289,12 @@ class IndexCache:
             name = self._files.name(memory, tx.log_key())
             with self._lock:
                 index = self._held.setdefault(memory, _Index())
-            with index.lock:
-                if index.parts is parts and parts.seq == tx.head().seq:
-                    index.parts = self._files.save(name, parts, tx.head().hash, thorough=True)
+            try:
+                with index.lock:
+                    if index.parts is parts and parts.seq == tx.head().seq:
+                        index.parts = self._files.save(name, parts, tx.head().hash, thorough=True)
+            except Damaged:
+                self._give_up(tx, memory, index)
 
     def reached(self, memory: Memory) -> tuple[int, int] | None:
         """The log position and the last entry up to which the index of a memory is held here; None: it is not."""

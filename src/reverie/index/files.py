@@ -138,7 +138,8 @@ class Files:
             ]
         except (OSError, ValueError, msgspec.MsgspecError, Damaged):
             return None
-        return Saved(Parts(tuple(parts), manifest.seq, manifest.last, stamp), manifest.hash)
+        names = frozenset(listed.name for listed in manifest.segments)
+        return Saved(Parts(tuple(parts), manifest.seq, manifest.last, stamp, names), manifest.hash)
 
     def save(self, name: str, parts: Parts, log_hash: str, *, thorough: bool = False) -> Parts:
         """Write segments that have no file yet, and the manifest. Returns the same index, mapped.
@@ -176,7 +177,9 @@ class Files:
         """Record on disk that a memory's files must be scrubbed, before the commit that destroys. False: no files."""
         if not self.writable or not self._names(name):
             return False
-        self._put(name + _NOTE, [b""])
+        with os.fdopen(open_new(self._folder / (name + _NOTE), append=True), "wb") as file:
+            os.fsync(file.fileno())
+        self._sync()
         return True
 
     def unnote(self, name: str) -> None:
@@ -184,14 +187,15 @@ class Files:
         (self._folder / (name + _NOTE)).unlink(missing_ok=True)
 
     def scrub(self, name: str, positions: Sequence[int], seq: int) -> None:
-        """Write every segment that has one of these positions again, without them. Waits for its turn.
+        """Rewrite every segment that has one of these positions, without them. Waits for the lock of the memory.
 
-        When that fails, everything of the memory is removed. `seq`: the log position they were destroyed at.
+        When that fails, all files of the memory are removed. When that fails too, the note stays, so that nothing uses
+        them. No fault of the disk is raised: the commit is durable. `seq`: the log position they were destroyed at.
         """
         gone = np.unique(np.array(positions, dtype=np.int64))
-        with self._locked(name, wait=True):
-            self._raise_floor(name, seq)
+        with suppress(OSError), self._locked(name, wait=True):
             try:
+                self._raise_floor(name, seq)
                 found = self._load(name)
                 if found is None:
                     raise Damaged(name)
@@ -292,12 +296,12 @@ class Files:
         ]
         body = msgspec.json.encode(_Manifest(seq, log_hash, last, listed))
         self._put(name + _MANIFEST, [hashlib.blake2b(body, digest_size=16).hexdigest().encode(), b"\n", body])
-        named = {one.name for one in listed} | {name + _MANIFEST}
+        names = frozenset(one.name for one in listed)
         for path in self._names(name):
-            if path.name not in named:
+            if path.name not in names and path.name != name + _MANIFEST:
                 path.unlink(missing_ok=True)
         self._sync()
-        return Parts(tuple(parts), seq, last, self.stamp(name))
+        return Parts(tuple(parts), seq, last, self.stamp(name), names)
 
     def _manifest(self, name: str) -> _Manifest | None:
         head, _, body = (self._folder / (name + _MANIFEST)).read_bytes().partition(b"\n")

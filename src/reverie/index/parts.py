@@ -69,6 +69,8 @@ class Parts:
     last: int = 0
     stamp: object = None
     """Stamp of the manifest that the segments in files belong to; None when there was none."""
+    listed: frozenset[str] = frozenset()
+    """Names of the segments in that manifest."""
 
     @property
     def nbytes(self) -> int:
@@ -90,8 +92,8 @@ class Parts:
 
     @property
     def unsaved(self) -> int:
-        """Passages that no file has."""
-        return sum(len(part.segment) for part in self.parts if part.segment.name is None)
+        """Passages of segments that no manifest lists."""
+        return sum(len(part.segment) for part in self.parts if part.segment.name not in self.listed)
 
     def rest(self) -> None:
         """After a search of a large memory: keep few pages of it that the next search may not need."""

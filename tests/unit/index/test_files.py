@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import stat
 from collections.abc import Callable
@@ -103,6 +104,20 @@ def test_what_comes_later_is_filed_too_and_put_in_order(tx: Rows, tmp_path: Path
     assert tx.read[0] == 0
 
 
+def test_files_that_come_later_are_read_by_the_next_process_and_not_made_again(tx: Rows, tmp_path: Path) -> None:
+    answers(IndexCache(files=Files(tmp_path)), tx)
+    chance = random.Random(2)
+    for position in range(MANY + 1, MANY + SMALLEST + 2):
+        own, vector = entry(chance)
+        tx.put(position, *own, vector=vector)
+    whole = answers(IndexCache(files=Files(tmp_path)), tx)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    tx.read.clear()
+    assert answers(IndexCache(files=Files(tmp_path)), tx) == whole
+    assert tx.read == [0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
 def test_a_small_memory_has_no_files(tmp_path: Path) -> None:
     tx = Rows()
     tx.put(1, "kettle")
@@ -140,6 +155,58 @@ def test_damage_is_noticed_and_costs_nothing_but_time(
         tx.read.clear()
         assert answers(IndexCache(files=Files(tmp_path)), tx) == whole
         assert tx.read == [0], "it was written again"
+
+
+def test_damaged_files_that_cannot_be_removed_do_not_hang_a_search(
+    tx: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = answers(IndexCache(files=Files(tmp_path)), tx)
+    (path,) = tmp_path.glob("*.segment")
+    flipped(path)
+    tries: list[Path] = []
+
+    def refused(path: Path, *, missing_ok: bool = False) -> None:
+        tries.append(path)
+        assert len(tries) < 9, "the search goes on for ever"
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert answers(IndexCache(files=Files(tmp_path)), tx) == whole
+
+
+def test_damage_found_while_files_are_put_in_order_is_mended(tx: Rows, tmp_path: Path) -> None:
+    cache = IndexCache(files=Files(tmp_path))
+    answers(cache, tx)
+    chance = random.Random(2)
+    for position in range(MANY + 1, MANY + SMALLEST + 2):
+        own, vector = entry(chance)
+        tx.put(position, *own, vector=vector)
+    whole = answers(cache, tx)
+    damaged = next(iter(tmp_path.glob("*.segment")))
+    data = bytearray(damaged.read_bytes())
+    data[len(data) * 2 // 3] ^= 0xFF  # not in a column that is read before they are merged
+    damaged.write_bytes(bytes(data))
+    cache = IndexCache(files=Files(tmp_path))
+    cache.tend(tx, MEMORY)
+    assert answers(cache, tx) == whole
+
+
+def test_a_note_outlasts_files_that_are_written_while_it_is_made(
+    tx: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, files = IndexCache(files=Files(tmp_path)), Files(tmp_path)
+    answers(cache, tx)
+    real = os.fsync
+
+    def meanwhile(descriptor: int) -> None:
+        monkeypatch.setattr(os, "fsync", real)
+        cache.tend(tx, MEMORY)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    name = files.name(MEMORY, KEY)
+    assert files.note(name)
+    assert files.load(name) is None
 
 
 def test_files_of_another_history_are_not_used(tx: Rows, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -170,6 +171,27 @@ def test_a_kill_between_commit_and_scrub_leaves_no_trace(
     assert "7" not in again.read(SCOPE, found)[0]
     again.close()
     store.close()
+
+
+@pytest.mark.parametrize("broken", ["_raise_floor", "_remove", "_locked"])
+def test_a_purge_is_acknowledged_when_the_disk_fails_after_its_commit(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    key = store.read(SCOPE, lambda tx: tx.log_key())
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr(Files, "_publish", full)
+    monkeypatch.setattr(Files, broken, full)
+    store.write(SCOPE, purge)
+    assert "7" not in store.read(SCOPE, found)[0]
+    monkeypatch.undo()
+    store.close()
+    again = SqliteStore(path)
+    assert "7" not in again.read(SCOPE, found)[0]
+    assert not traces(path, key)
+    again.close()
 
 
 def test_files_of_a_newer_state_do_not_survive_a_restore(store: SqliteStore, path: Path, tmp_path: Path) -> None:
