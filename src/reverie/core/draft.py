@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from reverie.core.clock import from_iso
+import msgspec
+
+from reverie.core.clock import LATEST, from_iso
 from reverie.core.entry import Draft, EntryState, Source
 from reverie.core.errors import Invalid
 
@@ -33,7 +35,7 @@ _NOBODY = Source()
 def to_draft(fields: Mapping[str, Any]) -> Draft:
     """A draft from plain values; an unknown field or a wrong type is refused."""
     if not _FIELDS.issuperset(fields):
-        unknown = min(set(fields) - _FIELDS)
+        unknown = min(map(str, set(fields) - _FIELDS))
         raise Invalid(f"Unknown field: {unknown[:64]}. Known: {', '.join(sorted(_FIELDS))}.")
     given = fields.get
     content, kind, subject, entry_id = given("content"), given("kind"), given("subject"), given("id")
@@ -47,12 +49,9 @@ def to_draft(fields: Mapping[str, Any]) -> Draft:
     attributes = given("attributes") or {}
     if not isinstance(attributes, Mapping):
         raise Invalid("attributes is an object.", pointer="/attributes")
-    source = given("source") or _NOBODY
-    if not isinstance(source, Source):
-        try:
-            source = Source(**source)
-        except TypeError:
-            raise Invalid(f"source has {', '.join(Source.__struct_fields__)}.", pointer="/source") from None
+    pinned = given("pinned")
+    if not isinstance(pinned, bool | None):
+        raise Invalid("pinned is true or false.", pointer="/pinned")
     return Draft(
         content=content,
         kind=kind or "note",
@@ -60,13 +59,24 @@ def to_draft(fields: Mapping[str, Any]) -> Draft:
         subject=subject,
         attributes=dict(attributes),
         id=entry_id,
-        source=source,
+        source=_source(given("source") or _NOBODY),
         state=EntryState.ACTIVE,
-        created_at=to_ms(fields.get("created_at"), "/created_at"),
-        expires_at=to_ms(fields.get("expires_at"), "/expires_at"),
-        pinned=bool(fields.get("pinned", False)),
+        created_at=to_ms(given("created_at"), "/created_at"),
+        expires_at=to_ms(given("expires_at"), "/expires_at"),
+        pinned=bool(pinned),
         replaces=replaces,
     )
+
+
+def _source(given: Any) -> Source:
+    if isinstance(given, Source):
+        return given
+    if not isinstance(given, Mapping) or not set(Source.__struct_fields__).issuperset(given):
+        raise Invalid(f"source has {', '.join(Source.__struct_fields__)}.", pointer="/source")
+    try:
+        return msgspec.convert(dict(given), Source)
+    except msgspec.ValidationError:
+        raise Invalid("In source, trust is a whole number and everything else is text.", pointer="/source") from None
 
 
 def _texts(tags: Any) -> tuple[str, ...]:
@@ -80,8 +90,12 @@ def _texts(tags: Any) -> tuple[str, ...]:
 
 
 def to_ms(when: When | None, pointer: str) -> int | None:
-    """Milliseconds of a datetime with a zone, an RFC 3339 text or milliseconds."""
-    if when is None or (isinstance(when, int) and not isinstance(when, bool)):
+    """Milliseconds of a datetime with a zone, an RFC 3339 text or milliseconds. Raises Invalid."""
+    if when is None:
+        return None
+    if isinstance(when, int) and not isinstance(when, bool):
+        if not 0 <= when <= LATEST:
+            raise Invalid("The time is out of range.", pointer=pointer)
         return when
     if isinstance(when, datetime):
         return from_iso(when.isoformat(), pointer=pointer)

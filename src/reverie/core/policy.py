@@ -155,7 +155,7 @@ class TenantPolicy:
 def share_of(target: str) -> tuple[int | None, int]:
     """A `hot_target` as (per cent, 0) or (None, tokens). Raises Invalid."""
     number = target.strip().removesuffix("%").strip()
-    if not number.isdigit() or not 0 < int(number) <= (100 if "%" in target else 10**9):
+    if not number.isdecimal() or len(number) > 10 or not 0 < int(number) <= (100 if "%" in target else 10**9):
         raise Invalid("hot_target is a share such as 50% or a number of tokens such as 8000.", pointer="/hot_target")
     return (int(number), 0) if "%" in target else (None, int(number))
 

@@ -10,6 +10,7 @@ it is the one parser of `since` and `until`.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
@@ -124,14 +125,16 @@ _RELATIVE = {
 }
 _RELATIVES = tuple((unit, shift, re.compile(fold(words))) for (unit, shift), words in _RELATIVE.items())
 _WORDLIKE = re.compile(r"[^\W\d_]")
-_AFTER_WHICH_IT_IS_A_MONTH = re.compile(
-    r"\b(?:in|of|since|until|by|during|last|this|early|late|mid|through|to|from|before|after|im|en|de|au|le|el)\W+$"
+_BEFORE_MONTHS = frozenset(
+    _list("in of since until by during last this early late mid through to from before after im en de au le el")
 )
+"""Words after which an ambiguous name is a month."""
 _DAY = timedelta(days=1)
 _UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
 _SHORT_UNITS = frozenset(_UNITS)
 _UNITS |= {"day": _DAY, "week": 7 * _DAY, "month": timedelta(days=30.4), "year": timedelta(days=365.25)}
 _HALF_DAY_MS = 12 * 3_600_000
+_EARLIEST = -62_135_596_800_000  # 0001-01-01T00:00:00Z
 _CLOCK_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d.*")
 _FILLERS = frozenset(
     fold(
@@ -173,7 +176,7 @@ class Period:
         """In words."""
         if self.month:
             return f"{self.day or ''} {_MONTHS[self.month - 1].capitalize()} of any year".strip()
-        first = datetime.fromtimestamp((self.start + _HALF_DAY_MS) / 1000, UTC)
+        first = datetime.fromtimestamp(max(self.start + _HALF_DAY_MS, _EARLIEST) / 1000, UTC)
         last = datetime.fromtimestamp((self.end - _HALF_DAY_MS - 1) / 1000, UTC)
         return f"{first:%Y-%m-%d}" if first.date() >= last.date() else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
 
@@ -303,7 +306,13 @@ def _read(query: str, now_ms: int, here: tzinfo, *, alone: bool = False) -> tupl
     for match in _YEAR.finditer(rest):
         found += _calendar(int(match[0]), 0, 0, here)
         rest = _without(rest, match)
-    now = datetime.fromtimestamp(now_ms / 1000, here)
+    with suppress(ValueError, OverflowError):  # said at an end of the calendar, about a time beyond it
+        rest = _read_relative(rest, found, datetime.fromtimestamp(now_ms / 1000, here), alone=alone)
+    return found, rest
+
+
+def _read_relative(rest: str, found: list[Period], now: datetime, *, alone: bool) -> str:
+    """Add the times that are named relative to an instant to those found; returns the text without them."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     for match in _AGO.finditer(rest):
         count, unit = _counted(match)
@@ -328,7 +337,7 @@ def _read(query: str, now_ms: int, here: tzinfo, *, alone: bool = False) -> tupl
                 found.append(_relative(unit, shift, midnight))
                 rest = _without(rest, match)
                 break
-    return found, rest
+    return rest
 
 
 def time_zone(name: str) -> tzinfo:
@@ -385,7 +394,22 @@ def _is_month(text: str, match: re.Match[str], original: str) -> bool:
         return True
     at = match.start("month")
     capital = bool(original) and original[at].isupper() and at > 0 and name not in _NAMES
-    return capital or _AFTER_WHICH_IT_IS_A_MONTH.search(text[:at]) is not None
+    return capital or _word_before(text, at) in _BEFORE_MONTHS
+
+
+def _word_before(text: str, at: int) -> str:
+    """The word that ends before a place of the text, with at least one other character between; empty if none does."""
+    end = at
+    while end and not _is_in_word(text[end - 1]):
+        end -= 1
+    start = end
+    while start and end < at and _is_in_word(text[start - 1]):
+        start -= 1
+    return text[start:end]
+
+
+def _is_in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _calendar(year: int, month: int, day: int, here: tzinfo) -> list[Period]:

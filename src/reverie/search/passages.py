@@ -137,9 +137,9 @@ def _sentences(content: str) -> list[tuple[int, int]]:
 
 
 def excerpt(text: str, query: str, *, width: int) -> str:
-    """Cut what precedes the sentence that has most words of the query, but leave `width` characters.
+    """Cut what precedes the sentence that has most words of the query, but leave at least `width` characters.
 
-    A text that has the sentence among its first `width` characters stays as it is.
+    A text that begins with that sentence, or has it among its first `width` characters, stays as it is.
     """
     if len(text) <= width:
         return text
@@ -151,7 +151,7 @@ def excerpt(text: str, query: str, *, width: int) -> str:
         for found in own
     ]
     best = scores.index(max(scores))
-    if sentences[best][1] <= width:
+    if best == 0 or sentences[best][1] <= width:
         return text
     while len(text) - sentences[best - 1][0] <= width:
         best -= 1

@@ -34,6 +34,14 @@ def test_what_is_absent_has_its_default(absent: str | None) -> None:
         ({"content": "x", "tags": ["a", 1]}, "/tags"),
         ({"content": "x", "attributes": [1]}, "/attributes"),
         ({"content": "x", "source": {"nobody": 1}}, "/source"),
+        ({"content": "x", "source": {"actor": 5}}, "/source"),
+        ({"content": "x", "source": {"actor": None}}, "/source"),
+        ({"content": "x", "source": {"trust": "high"}}, "/source"),
+        ({"content": "x", "source": "me"}, "/source"),
+        ({"content": "x", "pinned": "false"}, "/pinned"),
+        ({"content": "x", "created_at": -1}, "/created_at"),
+        ({"content": "x", "expires_at": 10**16}, "/expires_at"),
+        ({"content": "x", "expires_at": 10**30}, "/expires_at"),
         ({"content": "x", "created_at": "2026-11-15T08:05:09"}, "/created_at"),
     ],
 )
@@ -46,3 +54,5 @@ def test_what_does_not_fit_is_named(fields: dict[str, Any], pointer: str) -> Non
 def test_an_unknown_field_is_named() -> None:
     with pytest.raises(Invalid, match="Unknown field: colour"):
         to_draft({"content": "x", "colour": "blue"})
+    with pytest.raises(Invalid, match="Unknown field: 5"):
+        to_draft({"content": "x", 5: "blue"})  # type: ignore[dict-item]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import UTC, datetime
 from sys import getrefcount
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -160,6 +161,41 @@ def test_any_text_is_read_or_refused(text):
 def test_any_text_is_read(query):
     for period in periods(query, NOW):
         period.covers(NOW)
+
+
+@pytest.mark.parametrize("words", ["this year", "tomorrow", "this month", "next week", "next month"])
+def test_a_text_from_the_last_day_of_the_calendar_is_read(words):
+    (period,) = periods("in May 2023", NOW)
+    assert not mentions(f"see you {words}", ms("9999-12-31T12:00"), period)
+
+
+@pytest.mark.parametrize(
+    "words", ["last year", "yesterday", "last week", "200 years ago", "past 3 days", "last monday"]
+)
+def test_a_text_from_the_first_day_of_the_calendar_is_read(words):
+    (period,) = periods("in May 2023", NOW)
+    assert not mentions(f"we met {words}", ms("0001-01-01T12:00"), period)
+
+
+def test_a_day_that_begins_before_the_calendar_elsewhere_is_shown():
+    (period,) = periods("0001-01-01", NOW, zone="Asia/Tokyo")
+    assert period.shown() == "1-01-01"
+
+
+def test_a_long_text_of_words_that_may_be_months_is_read_at_once():
+    began = process_time()
+    assert periods("may " * 16_000, NOW) == ()
+    assert process_time() - began < 5  # 13 s when every "may" looked through the whole text before it
+
+
+@pytest.mark.parametrize("query", ["in may", "in, may", "as of:  march", "since  mar"])
+def test_an_ambiguous_name_after_a_preposition_is_a_month(query):
+    assert periods(query, NOW)
+
+
+@pytest.mark.parametrize("query", ["inmay", "in_ may", "begin may", "in the may", "may"])
+def test_an_ambiguous_name_after_another_word_is_no_month(query):
+    assert not periods(query, NOW)
 
 
 def test_no_text_is_kept_after_it_was_read_for_dates():

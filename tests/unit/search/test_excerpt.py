@@ -31,6 +31,11 @@ def test_a_sentence_near_the_end_keeps_what_fits_before_it() -> None:
     assert found.endswith("sealant dries.")
 
 
+def test_a_long_first_sentence_that_answers_is_not_cut_away() -> None:
+    note = "The pump in the cellar was replaced by the plumber from Ghent last spring. It was loud. It is not."
+    assert excerpt(note, "who replaced the pump?", width=40) == note
+
+
 def test_a_text_that_shows_the_answer_stays_as_it_is() -> None:
     assert excerpt(NOTE, "who measures the room?", width=60) == NOTE
     assert excerpt(NOTE, "something else", width=60) == NOTE
