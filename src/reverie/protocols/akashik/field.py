@@ -327,6 +327,11 @@ class Field:
 
         return self._read(actor, body)
 
+    def name(self, actor: Actor, sent: str) -> str:
+        """The name in the Field of an agent or a session that a caller calls `sent`."""
+        scope = Scope(actor.tenant, self.services.ref)
+        return self.services.parts.store.read(scope, lambda tx: self._name(tx, actor, sent) or sent)
+
     def _name(self, tx: ReadTx, actor: Actor, sent: str | None) -> str | None:
         known = self.services.rulebook.current(actor.tenant).known
         return None if sent is None else name_of(tx, self.services.parts.redactor, known, sent)

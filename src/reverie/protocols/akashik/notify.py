@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reverie.core.entry import EntryState, Scope
+from reverie.core.entry import Entry, EntryState, Scope
 from reverie.core.event import Event
-from reverie.core.query import Key
+from reverie.core.query import Key, Vector
 from reverie.protocols.akashik.call import FieldServices
 from reverie.protocols.akashik.operations.agents import FieldAgent, load_agent
 from reverie.protocols.akashik.operations.subscriptions import Subscription, load_subscription
+from reverie.protocols.akashik.relevance import RelevanceQuery, meaning_of, rank_units, vector_of
 from reverie.protocols.akashik.units import find_unit, type_of
 from reverie.protocols.akashik.visibility import View
 from reverie.redact import KnownSecrets
@@ -46,13 +47,16 @@ class Feed:
         self.key_id = key_id
         self.subscription = subscription
         self._notified: dict[str, int] = {}
-        """Per entity, when it was last spoken of."""
+        """Time of the last notification, by entity."""
+        self._query = ""
+        self._vector: Vector | None = None
 
     def tell(self, events: Sequence[Event]) -> tuple[list[dict[str, Any]], bool]:
         """Return the notifications for a page of the log, and whether the subscription continues."""
         key = self._key()
         if self.key_id is not None and key is None:
             return [], False
+        self._embed_interests(events)
         known = self._services.rulebook.current(self.tenant).known
 
         def body(tx: ReadTx) -> tuple[list[dict[str, Any]], bool]:
@@ -138,12 +142,19 @@ class Feed:
             "seq": event.seq,
         }
 
-    def _relevance(self, tx: ReadTx, agent: FieldAgent, entry: Any, event: Event) -> float:
-        from reverie.protocols.akashik.relevance import RelevanceQuery, meaning_of, rank_units, vector_of
+    def _embed_interests(self, events: Sequence[Event]) -> None:
+        """Embed the agent's interests outside any transaction, and again only when they have changed."""
+        if not any(event.type.startswith("memory.") for event in events):
+            return
+        agent = self._services.parts.store.read(self._scope, lambda tx: load_agent(tx, self.subscription.agent_id))
+        query = " ".join(agent.interests) if agent is not None else ""
+        if query != self._query:
+            self._query, self._vector = query, vector_of(query, self._services.parts.embedder)
 
+    def _relevance(self, tx: ReadTx, agent: FieldAgent, entry: Entry, event: Event) -> float:
         query = " ".join(agent.interests)
         asked = RelevanceQuery(role=agent.role, query=query, task_id=agent.current_task_id, epoch=event.epoch)
-        meaning = meaning_of(tx, [entry], query, vector_of(query, self._services.parts.embedder))
+        meaning = meaning_of(tx, [entry], query, self._vector if query == self._query else None)
         return rank_units([entry], asked, meaning)[0].score
 
     def _too_soon(self, event: Event, name: str) -> bool:

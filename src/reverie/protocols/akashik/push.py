@@ -51,8 +51,9 @@ def addresses(connection: HTTPConnection, document: Any, answer: dict[str, Any])
     if document["payload"]["action"] != "subscribe":
         return answer
     actor: Actor = connection.state.actor
-    services = connection.app.state.host.use(Field).services
-    ticket = issue(services, actor.tenant, actor.key_id, document["agent_id"], answer["subscription"]["id"])
+    field: Field = connection.app.state.host.use(Field)
+    agent_id = field.name(actor, document["agent_id"])
+    ticket = issue(field.services, actor.tenant, actor.key_id, agent_id, answer["subscription"]["id"])
     url, asked = connection.url, urlencode({"ticket": ticket})
     secure = url.scheme in ("https", "wss")
     return answer | {

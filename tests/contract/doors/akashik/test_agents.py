@@ -183,3 +183,14 @@ def test_a_key_that_may_only_read_records_nothing(server: Any, join: Callable[..
     reader.refused("INSUFFICIENT_AUTHORITY", "COORDINATE", {"action": "create", "task": {"title": "t"}})
     writer = server.caller(rights=["write"])
     Agent(writer, "w").refused("INSUFFICIENT_AUTHORITY", "REGISTER", {"id": "w", "role": "r"})
+
+
+def test_a_subscriber_who_finds_no_free_ticket_is_asked_to_wait(
+    join: Callable[..., Agent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = join()
+    monkeypatch.setattr("reverie.protocols.akashik.tickets._TRIES", 0)
+    wish = {"action": "subscribe", "subscription": {"events": ["memory.recorded"]}}
+    response = agent.send("SUBSCRIBE", wish)
+    assert (response.status_code, response.json()["code"]) == (429, "RATE_LIMITED")
+    assert int(response.headers["Retry-After"]) == 60

@@ -192,6 +192,18 @@ def test_synthesis_takes_the_place_of_both(boss: Any, mate: Any) -> None:
     assert mate.seen() == [made["id"]]
 
 
+def test_forgetting_a_subject_reaches_the_synthesis_that_ended_its_conflict(boss: Any, mate: Any) -> None:
+    first = boss.record("Odalys has gate 9.", subject="odalys")
+    against = {"relations": [{"type": "contradicts", "target_id": first}], "tags": ["subject:Kim", "badges"]}
+    (key,) = mate("RECORD", _unit("Kim has gate 9.", first, **against))["conflicts_detected"]
+    merge(boss, key, "synthesis", synthesis="Odalys and Kim share gate 9.")
+    (made,) = [item["memory_unit"] for item in mate.attune()["record"] if item["memory_unit"]["type"] == "synthesis"]
+    assert made["tags"] == ["subject:Kim", "subject:odalys"]
+    assert boss.caller.post("/v1/host/reverie/memory/forget", {"subject": "odalys"}).status_code == 200
+    assert "Odalys" not in str(mate.attune(scope={"include_own": True}))
+    assert boss.caller.get(f"/akashik/v1/units/{made['id']}").status_code == 410
+
+
 def test_escalation_leaves_both_and_only_a_human_ends_it(boss: Any, mate: Any) -> None:
     first, second, key = dispute(boss, mate)
     answer = merge(mate, key, "human_escalation")

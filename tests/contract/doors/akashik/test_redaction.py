@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from reverie.protocols.akashik.field import Field
+from reverie.protocols.akashik.operations.subscriptions import find
+from reverie.protocols.akashik.tickets import redeem
+
 from .conftest import Agent, unit
 
 _LETTERS = string.ascii_letters + string.digits
@@ -87,6 +91,24 @@ def test_an_agent_whose_name_was_redacted_can_still_speak(server: Any) -> None:
     made = agent.record("x")
     assert agent.seen(scope={"include_own": True}) == [made]
     assert agent("DEREGISTER", {"agent_id": agent.id})["status"] == "ok"
+
+
+def test_an_agent_whose_name_was_redacted_is_notified(make_server: Callable[..., Any], tmp_path: Any) -> None:
+    server = make_server(data=tmp_path)
+    value = secret(8)
+    agent = Agent(server.caller(), f"bot {value}")
+    agent("REGISTER", {"id": agent.id, "role": "r"})
+    wish = {"action": "subscribe", "subscription": {"id": "s", "events": ["memory.recorded"]}}
+    services = server.host.use(Field).services
+    ticket = agent("SUBSCRIBE", wish)["sse_url"].partition("ticket=")[2]
+    tenant, subscription, _ = redeem(services, ticket)
+    assert (tenant, subscription.id) == (agent.caller.tenant, "s")
+    actor = server.host.keys.authenticate(agent.caller.key, door="akashik")
+    assert find(services, actor, agent.id, "s") == subscription
+    agent("SUBSCRIBE", wish)  # its ticket is never used
+    server.host.close()
+    stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert value.encode() not in stored
 
 
 def test_names_that_look_like_secrets_stay_apart(server: Any, join: Callable[..., Agent]) -> None:

@@ -138,6 +138,29 @@ def test_a_closed_session_is_replayed_by_its_members_only(join: Callable[..., An
     assert replay(owner.inside("closed"), unit)["total_events"] == 1
 
 
+def test_a_role_replays_nothing_made_of_types_that_are_hidden_from_it(join: Callable[..., Any], boss: Any) -> None:
+    intern = join(boss.caller, role="intern")
+    rules = {"role_rules": [{"role": "intern", "deny_types": ["decision"]}]}
+    session = {"id": "dam", "members": [intern.id], "policy": rules}
+    boss("SESSION", {"action": "create", "session": session})
+    lead, low = boss.inside("dam"), intern.inside("dam")
+    plain = lead.record("The lake has ducks.")
+    first = lead.record("We lower the lake on Monday.", type="decision")
+    against = [{"type": "contradicts", "target_id": first}]
+    payload = {"type": "decision", "content": "We keep the lake.", "intent": {"purpose": "p"}, "relations": against}
+    answer = lead("RECORD", {**payload, "confidence": {"score": 0.5, "reasoning": "r"}})
+    (conflict,) = answer["conflicts_detected"]
+    how = {"conflict_id": conflict, "strategy": "last_write_wins", "resolution": {"rationale": "newer"}}
+    lead("MERGE", how)
+    lead("COMPACT", {"strategy": "summarize", "filter": {"session_id": "dam", "types": ["decision"]}})
+    (made,) = {line["memory_unit_id"] for line in replay(lead, first)["timeline"] if "compacted" in line["event_type"]}
+    for kind, target in (("memory_unit", first), ("memory_unit", made), ("conflict", conflict)):
+        assert low.send("REPLAY", {"target_type": kind, "target_id": target}).status_code == 404, kind
+    timeline = replay(low, "dam", "session")["timeline"]
+    assert plain in str(timeline)
+    assert not [name for name in (first, made, conflict) if name in str(timeline)]
+
+
 def test_a_repeat_of_the_message_is_answered_from_the_log_as_it_was(boss: Any) -> None:
     unit = boss.record("The dam holds.")
     envelope = boss.envelope("REPLAY", {"target_type": "memory_unit", "target_id": unit, "depth": "full_trace"})

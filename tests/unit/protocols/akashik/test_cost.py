@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -16,7 +16,10 @@ from reverie.core.entry import Draft, Scope, Source
 from reverie.distil.contradictions import Contradiction
 from reverie.host import Host
 from reverie.protocols.akashik import conflicts
-from reverie.protocols.akashik.operations import attune
+from reverie.protocols.akashik.field import Field
+from reverie.protocols.akashik.notify import Feed
+from reverie.protocols.akashik.operations import attune, detect
+from reverie.protocols.akashik.operations.subscriptions import find
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.contract import Store
 
@@ -35,6 +38,14 @@ class Watched(Counted):
         super().__init__(store)
         self.writes: list[set[str]] = []
         self.meanwhile: Callable[[], object] | None = None
+        self.reading = 0
+
+    def read(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
+        self.reading += 1
+        try:
+            return super().read(scope, body)
+        finally:
+            self.reading -= 1
 
     def write(self, scope: Scope, body: Callable[[Any], Any]) -> Any:
         act, self.meanwhile = self.meanwhile, None
@@ -56,6 +67,19 @@ class _Named:
     def __getattr__(self, name: str) -> Any:
         self._used.add(name)
         return getattr(self._tx, name)
+
+
+class Placed:
+    """An embedder that remembers, for each call, how many snapshots were open."""
+
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+        self.name, self.dimensions = EMBEDDER.name, EMBEDDER.dimensions
+        self.open: list[int] = []
+
+    def embed(self, texts: Sequence[str]) -> list[bytes]:
+        self.open.append(self._watched.reading)
+        return EMBEDDER.embed(texts)
 
 
 def send(host: Host, operation: str, payload: dict[str, Any], agent: str = "me", session: str | None = None) -> Any:
@@ -250,6 +274,36 @@ def test_texts_are_compared_outside_the_write(
     assert len(answer["conflicts_detected"]) == 1
     assert compared
     assert set(compared) == {len(watched.writes) - 1}
+
+
+def test_a_scan_ends_in_time_however_many_units_share_a_word(
+    make_host: MakeHost, make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, _ = field_of(make_host, make_store(), 0)
+    host.entries.put(ACTOR, host.parts.field.ref, [Draft(f"The sluice {n}", kind="finding") for n in range(100)])
+    compared: list[str] = []
+    monkeypatch.setattr(detect, "contradiction", lambda first, _: compared.append(first))
+    monkeypatch.setattr(detect, "_SECONDS", 0.0)
+    answer = send(host, "DETECT", {"mode": "scan"})
+    assert answer["conflict_detection"] == "deferred"
+    assert len(compared) < 100
+
+
+def test_notifications_embed_the_interests_of_an_agent_once(make_host: MakeHost, make_store: MakeStore) -> None:
+    watched = Watched(make_store())
+    embedder = Placed(watched)
+    host = make_host(store=watched, embedder=embedder)
+    send(host, "REGISTER", {"id": "me", "role": "builder", "interests": ["weirs"]})
+    send(host, "SUBSCRIBE", {"action": "subscribe", "subscription": {"id": "s", "events": ["memory.recorded"]}})
+    for n in range(5):
+        send(host, "RECORD", unit(f"Weir {n} was built"))
+    services = host.use(Field).services
+    feed = Feed(services, ACTOR.tenant, find(services, ACTOR, "me", "s"), None)
+    embedder.open.clear()
+    told, _ = feed.tell(host.reader.events(ACTOR, types=("memory.recorded",)))
+    assert len(told) == 5
+    assert all(item["relevance_score"] > 0 for item in told)
+    assert embedder.open == [0]
 
 
 def test_a_handoff_ranks_outside_the_write(make_host: MakeHost, make_store: MakeStore) -> None:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from reverie.core.actor import Actor
-from reverie.core.errors import Invalid, TooLarge
+from reverie.core.errors import Invalid, ReverieError, TooLarge
 from reverie.http.call import SMALL_BODY
 from reverie.http.limits import key_of
 from reverie.http.parsing import parse
@@ -117,6 +117,8 @@ async def answered(
         return _json(await request.app.state.threads.run(lane, request.state.actor.tenant, work))
     except FieldError as error:
         return _json(error.body(), status_of(error))
+    except ReverieError:
+        raise  # the application answers it, with the protocol's code and body
     except Exception as fault:
         log(Action.REQUEST_FAILED, level=logging.ERROR, request=request_id, fault=where(fault))
         return _json(FieldError("INTERNAL_ERROR", "Something went wrong here.", operation=operation).body(), 500)

@@ -20,7 +20,6 @@ from reverie.core.actor import Right
 from reverie.core.clock import to_iso
 from reverie.core.dream import After, DreamPlan
 from reverie.core.entry import Entry, EntryState, Link, Scope
-from reverie.core.errors import QuotaExceeded
 from reverie.core.pause import paced
 from reverie.core.retry import Moved
 from reverie.distil.group import Member, group
@@ -30,7 +29,7 @@ from reverie.memory.indexing import model_of
 from reverie.memory.insertion import PreparedEntry, entry_hash
 from reverie.protocols.akashik import conflicts
 from reverie.protocols.akashik.call import FIELD_AGENT, FieldServices, Operation, OperationCall, Ready, view_of
-from reverie.protocols.akashik.operations.record import MAX_TAGS
+from reverie.protocols.akashik.operations.record import MAX_TAGS, check_room
 from reverie.protocols.akashik.selection import AUTHORITY, CompactRequest, matching, read_ask, select
 from reverie.protocols.akashik.units import ANY_UNIT, TYPES, draft, score_of, task_of, type_of
 from reverie.protocols.akashik.visibility import kinds_of
@@ -83,7 +82,7 @@ def _prepare(ready: Ready) -> PreparedSummary | None:
     if ask.dry_run:
         return PreparedSummary(0, [Synthesis(made, None) for made in _texts(ready, entries, borders, model=False)])
     if entries:
-        _room(ready, scope)  # before any lease: who is refused must not keep others waiting
+        read(scope, lambda tx: check_room(ready, tx, 1, 1))  # before any lease: a refusal must not keep others waiting
     own = holder(f"compact/{threading.get_ident()}")
     leases = sorted({f"compact/{services.ref}/{entry.source.session or ''}" for entry in entries})
     for lease in leases:
@@ -131,18 +130,6 @@ def _take(ready: Ready, scope: Scope, lease: str, holder: str) -> None:
         if parts.store.write(scope, lambda tx, until=until: tx.claim(lease, holder, until=until)):  # type: ignore[misc]
             return
         time.sleep(_POLL_SECONDS)
-
-
-def _room(ready: Ready, scope: Scope) -> None:
-    ready.services.parts.store.read(scope, lambda tx: _check_room(ready, tx, 1, 1))
-
-
-def _check_room(ready: Ready, tx: ReadTx, entries: int, size: int) -> None:
-    """Synthesis units need room; archive and purge never do."""
-    head, policy = tx.head(), ready.rules.policy
-    full = ready.services.faults.on(ready.actor.tenant, "storage_full")
-    if full or head.entries + entries > policy.max_entries or head.bytes + size > policy.max_bytes:
-        raise QuotaExceeded("The Field is full. Nothing was archived and nothing written.")
 
 
 def _unit(made: Made, ask: CompactRequest) -> Any:
@@ -280,7 +267,7 @@ def _summarize(call: OperationCall, ask: CompactRequest) -> dict[str, Any]:
         raise Moved
     if work.groups:
         outputs = [item.output.entry for item in work.groups if item.output is not None]
-        _check_room(call, call.tx, len(outputs), sum(output.byte_size for output in outputs))
+        check_room(call, call.tx, len(outputs), sum(output.byte_size for output in outputs))
     call.append(
         "field.compacted", data={"strategy": ask.strategy, "units": len(originals), "outputs": len(work.groups)}
     )

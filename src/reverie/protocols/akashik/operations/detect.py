@@ -137,13 +137,13 @@ def compare(entries: Sequence[Entry]) -> Detection:
         for pair in combinations(members, 2):
             if pair in seen:
                 continue
+            if time.monotonic() > until:
+                return Detection(len(entries), pairs, complete=False)
             seen.add(pair)
             one, other = entries[pair[0]], entries[pair[1]]
             found = contradiction(one.content, other.content)
             if found is not None:
                 pairs.append((other.id, one.id, found))
-        if time.monotonic() > until:
-            return Detection(len(entries), pairs, complete=False)
     return Detection(len(entries), pairs)
 
 

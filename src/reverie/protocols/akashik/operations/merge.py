@@ -8,11 +8,12 @@ from typing import Any
 from msgspec import structs
 
 from reverie.core.entry import Entry, EntryState, Link, Scope
-from reverie.core.errors import QuotaExceeded
+from reverie.core.subject import SUBJECT_TAG, named_subjects
 from reverie.memory.insertion import PreparedEntry
-from reverie.protocols.akashik.call import FIELD_AGENT, Operation, OperationCall, Ready
+from reverie.protocols.akashik.call import FIELD_AGENT, Operation, OperationCall, Ready, view_of
 from reverie.protocols.akashik.conflicts import UnitConflict, in_sight, load_conflict, move, save_conflict, settle
 from reverie.protocols.akashik.operations.agents import load_agent
+from reverie.protocols.akashik.operations.record import check_room, tagged
 from reverie.protocols.akashik.operations.sessions import load_session
 from reverie.protocols.akashik.units import draft, find_unit, score_of, task_of
 from reverie.protocols.akashik.visibility import kinds_of
@@ -85,8 +86,6 @@ def _find(tx: ReadTx, ready: Ready, view: Any, key: str) -> tuple[UnitConflict, 
 
 def _prepare(ready: Ready) -> PreparedEntry | None:
     """The synthesis unit, when one is to be written."""
-    from reverie.protocols.akashik.call import view_of
-
     ask = _ask(ready)
     ready.require(AUTHORITY)
     if ask.synthesis is None:
@@ -100,6 +99,8 @@ def _prepare(ready: Ready) -> PreparedEntry | None:
     conflict, sides = services.parts.store.read(Scope(ready.actor.tenant, services.ref), look)
     tasks = {task_of(side) for side in sides}
     scores = [0.5 if (score := score_of(side)) is None else score for side in sides]
+    subjects = sorted({name for side in sides for name in named_subjects(side.subject, side.tags)})
+    tags = tuple(f"{SUBJECT_TAG}{name}" for name in subjects) if len(subjects) > 1 else ()
     made = draft(
         kind="synthesis",
         content=ask.synthesis,
@@ -120,8 +121,10 @@ def _prepare(ready: Ready) -> PreparedEntry | None:
         session=conflict.session,
         state=EntryState.ACTIVE,
         more={"derived_from_types": sorted({kind for side in sides for kind in kinds_of(side)})},
+        subject=subjects[0] if len(subjects) == 1 else None,
+        tags=tags,
     )
-    return services.entries.prepare(ready.actor, services.ref, [made], ready.rules)[0]
+    return services.entries.prepare(ready.actor, services.ref, [made], tagged(ready.rules, len(tags)))[0]
 
 
 def _execute(call: OperationCall) -> dict[str, Any]:
@@ -261,10 +264,7 @@ def _elected(call: OperationCall, conflict: UnitConflict) -> str | None:
 
 def _synthesis(call: OperationCall, conflict: UnitConflict) -> str:
     item: PreparedEntry = call.prepared
-    head, policy = call.tx.head(), call.rules.policy
-    full = call.services.faults.on(call.actor.tenant, "storage_full")
-    if full or head.entries >= policy.max_entries or head.bytes + item.entry.byte_size > policy.max_bytes:
-        raise QuotaExceeded("The Field is full. Nothing was changed.")
+    check_room(call, call.tx, 1, item.entry.byte_size)
     relations = [{"type": "elaborates", "target_id": side} for side in conflict.units]
     made = call.insert(item, task_id=task_of(item.entry), data={"relations": relations})
     for side in conflict.units:

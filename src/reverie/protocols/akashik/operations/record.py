@@ -17,6 +17,7 @@ from reverie.protocols.akashik import conflicts, units
 from reverie.protocols.akashik.call import Operation, OperationCall, Ready
 from reverie.protocols.akashik.envelope import MAX_NAME
 from reverie.protocols.akashik.units import ANY_UNIT, RELATIONS, TYPES, find_unit
+from reverie.store.contract import ReadTx
 
 MAX_RELATIONS = 1000
 MAX_TAGS = 64
@@ -199,20 +200,18 @@ def _enrich(ready: Ready, made: units.Wish, relations: Sequence[Relation], retra
     return _Recording(item, made.mode, relations, retracts, made.intent["task_id"], enriched, disputes)
 
 
-def tagged(rules: Rules) -> Rules:
-    """Return the rules with room for as many tags as the protocol promises, even if the tenant's policy allows fewer
-    elsewhere.
-    """
-    if rules.policy.max_tags >= MAX_TAGS:
+def tagged(rules: Rules, most: int = MAX_TAGS) -> Rules:
+    """The rules with room for `most` tags, even if the tenant's policy allows fewer elsewhere."""
+    if rules.policy.max_tags >= most:
         return rules
-    return replace(rules, policy=replace(rules.policy, max_tags=MAX_TAGS))
+    return replace(rules, policy=replace(rules.policy, max_tags=most))
 
 
 def _execute(call: OperationCall) -> dict[str, Any]:
     asked: _Recording = call.prepared
     committed = asked.mode == "committed"
     call.require(4 if committed else 2, f"RECORD of a {'committed unit' if committed else 'draft'}")
-    check_room(call, [asked.item])
+    check_room(call, call.tx, 1, asked.item.entry.byte_size)
     pointed = {
         relation: _target(call, relation.target_id)
         for relation in asked.relations
@@ -286,14 +285,12 @@ def retire(call: OperationCall, target: Entry, state: EntryState, *, by: str | N
     call.tx.change(target.id, seq=seq, expected=current.version, state=state)
 
 
-def check_room(call: OperationCall, items: Sequence[PreparedEntry]) -> None:
-    """Refuse a unit for which the tenant's quota, or an injected fault, leaves no room."""
-    if call.services.faults.on(call.actor.tenant, "storage_full"):
-        raise call.error("STORAGE_FULL", "The store is full. Nothing was stored.")
-    head, policy = call.tx.head(), call.rules.policy
-    size = sum(item.entry.byte_size for item in items)
-    if head.entries + len(items) > policy.max_entries or head.bytes + size > policy.max_bytes:
-        raise QuotaExceeded()
+def check_room(ready: Ready, tx: ReadTx, entries: int, size: int) -> None:
+    """Refuse new units of `size` bytes for which the tenant's quota, or an injected fault, leaves no room."""
+    head, policy = tx.head(), ready.rules.policy
+    full = ready.services.faults.on(ready.actor.tenant, "storage_full")
+    if full or head.entries + entries > policy.max_entries or head.bytes + size > policy.max_bytes:
+        raise QuotaExceeded("The Field is full. Nothing was changed.")
 
 
 RECORD = Operation("RECORD", level=0, execute=_execute, prepare=_prepare)

@@ -11,7 +11,7 @@ from typing import Any
 from reverie.core.actor import Right
 from reverie.core.entry import Scope
 from reverie.core.event import Event
-from reverie.protocols.akashik.call import Operation, OperationCall, Ready, view_of
+from reverie.protocols.akashik.call import FIELD_AGENT, Operation, OperationCall, Ready, view_of
 from reverie.protocols.akashik.units import PURGES, tombstone_of
 from reverie.protocols.akashik.visibility import View
 from reverie.store.contract import ReadTx, each_event
@@ -67,23 +67,37 @@ class Log:
         self.compactions_of: dict[str, list[Event]] = defaultdict(list)
         self.born: dict[str, Event] = {}
         self.sessions: set[str] = set()
-        hidden: set[str] = set()
-        kinds: dict[str, tuple[str, ...]] = {}
+        entered: list[Event] = []
         for event in events:
             if event.session is not None:
                 self.sessions.add(event.session)
-            if not view.enters(event.session) or event.data.get("ref", ref) != ref:
+            if view.enters(event.session) and event.data.get("ref", ref) == ref:
+                entered.append(event)
+        drafts, denied, conflicts = self._find_hidden(entered, view, agent_id)
+        for event in entered:
+            if event.entry_id in drafts or event.entry_id in denied:
                 continue
-            unit = event.entry_id
+            if event.conflict_id not in conflicts or not event.type.startswith("conflict."):
+                self._add(event)
+
+    def _find_hidden(self, events: Iterable[Event], view: View, agent_id: str) -> tuple[set[str], set[str], set[str]]:
+        """Return the ids of other agents' drafts, of units of denied types and syntheses made from those, and of
+        conflicts about those.
+        """
+        drafts, denied, conflicts = set[str](), set[str](), set[str]()
+        for event in events:
+            unit, data = event.entry_id, event.data
             if unit is not None and event.type in _BORN and unit not in self.born:
                 self.born[unit] = event
-                kinds[unit] = (str(event.data.get("kind", "")),)
-                draft = event.data.get("mode") == "draft" and event.actor != agent_id
-                if draft or not view.allows(kinds[unit], event.session):
-                    hidden.add(unit)
-            if unit in hidden:
-                continue
-            self._add(event)
+                if data.get("mode") == "draft" and event.actor != agent_id:
+                    drafts.add(unit)
+                if not view.allows((str(data.get("kind", "")),), event.session):
+                    denied.add(unit)
+            if unit is not None and not denied.isdisjoint(_originals(event)):
+                denied.add(unit)
+            if event.type == "conflict.detected" and not denied.isdisjoint((data.get("unit_a"), data.get("unit_b"))):
+                conflicts.add(str(event.conflict_id))
+        return drafts, denied, conflicts
 
     def _add(self, event: Event) -> None:
         seq = event.seq
@@ -131,6 +145,14 @@ class Log:
             if made is not None and made.seq in self.events:
                 found.add(made.seq)
         return found
+
+
+def _originals(event: Event) -> list[str]:
+    """Ids of the units that the Field made this event's unit from."""
+    if event.actor != FIELD_AGENT:
+        return []
+    related = [str(relation["target_id"]) for relation in event.data.get("relations", ())]
+    return [*related, *map(str, event.data.get("source_ids", ()))]
 
 
 def read(tx: ReadTx, *, upto: int) -> Iterable[Event]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from msgspec import Struct, convert, to_builtins
@@ -12,6 +13,7 @@ from reverie.protocols.akashik import documents
 from reverie.protocols.akashik.call import FieldServices, Operation, OperationCall
 from reverie.protocols.akashik.envelope import MAX_NAME
 from reverie.protocols.akashik.errors import FieldError
+from reverie.protocols.akashik.names import name_of
 from reverie.protocols.akashik.operations.agents import load_agent
 from reverie.store.contract import ReadTx
 
@@ -151,13 +153,15 @@ def _unsubscribe(call: OperationCall, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def find(services: FieldServices, actor: Actor, agent_id: str, subscription_id: str) -> Subscription:
-    """The subscription of an agent that this credential registered."""
+    """A subscription of an agent that this credential registered; both ids as the caller sends them."""
+    known = services.rulebook.current(actor.tenant).known
 
     def body(tx: ReadTx) -> Subscription | None:
-        agent = load_agent(tx, agent_id)
+        name = partial(name_of, tx, services.parts.redactor, known)
+        agent = load_agent(tx, name(agent_id))
         if agent is None or agent.credential != actor.id:
             raise FieldError("AGENT_NOT_REGISTERED", "No agent with this id is registered with this credential.")
-        return load_subscription(tx, agent_id, subscription_id)
+        return load_subscription(tx, agent.id, name(subscription_id))
 
     found = services.parts.store.read(Scope(actor.tenant, services.ref), body)
     if found is None:
