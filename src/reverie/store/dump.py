@@ -63,7 +63,7 @@ def load(file: Path, into: Transfer) -> int:
     with file.open("rb") as source:
         try:
             return _Load(into).run(source)
-        except (ValueError, KeyError, IndexError, TypeError, OverflowError, StoreError) as fault:
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, StoreError) as fault:
             at = source.tell()
             raise StoreCorrupt(f"{file} is damaged before byte {at}. Use another backup.") from fault
 

@@ -27,6 +27,15 @@ class SqliteTransfer:
         self._db = connect()
         self._readers: list[apsw.Connection] = []
 
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            with self._db:
+                yield
+        except apsw.Error as fault:
+            error = translate(fault)
+            raise error from fault
+
     def tenants(self) -> list[TenantRow]:
         return [TenantRow(*row) for row in self._db.execute(f"SELECT {_TENANT} FROM tenant ORDER BY n")]
 
@@ -35,7 +44,7 @@ class SqliteTransfer:
         return settings.fetchall(), self._db.execute("SELECT * FROM api_key ORDER BY id").fetchall()
 
     def put_above(self, settings: Iterable[Row], keys: Iterable[Row]) -> None:
-        with self._db:
+        with self._transaction():
             self._db.execute("DELETE FROM setting WHERE name NOT LIKE 'migration/%'")
             self._db.executemany("INSERT INTO setting VALUES (?, ?)", settings)
             self._db.execute("DELETE FROM api_key")
@@ -80,21 +89,13 @@ class SqliteTransfer:
         return [_out(table, row) for row in self._db.execute(sql, (wanted,))]
 
     def make(self, tenant: TenantRow) -> None:
-        with self._db:
+        with self._transaction():
             if self._db.execute("SELECT 1 FROM tenant WHERE n = ?", (tenant.n,)).get is None:
                 bound = (tenant.n, tenant.name, tenant.log_key, tenant.created_at)
-                columns = "n, name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at"
-                self._db.execute(f"INSERT INTO tenant ({columns}) VALUES (?, ?, ?, 0, 0, x'', 0, 0, 0, ?)", bound)
+                self._db.execute(f"INSERT INTO tenant ({_TENANT}) VALUES (?, ?, ?, 0, 0, x'', 0, 0, 0, ?)", bound)
 
     def put(self, tenant: TenantRow, table: Table, rows: Sequence[Row]) -> None:
-        try:
-            self._put(tenant, table, rows)
-        except apsw.Error as fault:
-            error = translate(fault)
-            raise error from fault
-
-    def _put(self, tenant: TenantRow, table: Table, rows: Sequence[Row]) -> None:
-        with self._db:
+        with self._transaction():
             if table.name != "event":  # events never change, and a trigger keeps it so
                 self._drop(tenant, table, [table.key_of(row) for row in rows])
             if table is EVENT:
@@ -109,7 +110,7 @@ class SqliteTransfer:
                 insert_many(self._db, QUERIES["add_about"], about_rows(tenant, rows))
 
     def drop(self, tenant: TenantRow, table: Table, keys: Sequence[Row]) -> None:
-        with self._db:
+        with self._transaction():
             self._drop(tenant, table, keys)
 
     def _drop(self, tenant: TenantRow, table: Table, keys: Sequence[Row]) -> None:
@@ -123,7 +124,7 @@ class SqliteTransfer:
 
     def set_head(self, tenant: TenantRow) -> None:
         head = (tenant.seq, tenant.epoch, tenant.hash, tenant.entries, tenant.bytes, tenant.rules_seq, tenant.n)
-        with self._db:
+        with self._transaction():
             self._db.execute(QUERIES["set_head"], head)
             self._db.execute(QUERIES["wake_exactly"], {"at": 0, "tenant": tenant.n})
 
