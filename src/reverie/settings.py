@@ -72,21 +72,21 @@ class Settings:
     allowed_hosts: str = _setting(
         "",
         "REVERIE_ALLOWED_HOSTS",
-        "names to answer to, with commas; empty: loopback names on a loopback address, every name on others; *: every",
+        "host names served, comma-separated; empty: on a loopback address loopback names, else every name; *: all",
     )
     allowed_origins: str = _setting(
-        "", "REVERIE_ALLOWED_ORIGINS", "web pages of other origins that may ask, such as https://app.example.com"
+        "", "REVERIE_ALLOWED_ORIGINS", "other origins whose pages may send requests, such as https://app.example.com"
     )
     key_file: str = _setting("", "REVERIE_KEY_FILE", "seals registered secrets; empty: reverie.key in the data folder")
     read_only: bool = _setting(False, "REVERIE_READ_ONLY", "refuse every write")
     redact_rules: str = _setting(
-        "", "REVERIE_REDACT_RULES", "file of own rules for the redactor (TOML); proved at start; see docs/privacy.md"
+        "", "REVERIE_REDACT_RULES", "TOML file with redaction rules of your own, tested at start; see docs/privacy.md"
     )
     tokenizer: str = _setting("o200k_base", "REVERIE_TOKENIZER", "o200k_base, cl100k_base or none")
     embedder: str = _setting(
         "static", "REVERIE_EMBEDDER", "static (built in), minilm, multilingual or none; see docs/recall.md"
     )
-    max_request_bytes: int = _setting(8 * 2**20, "REVERIE_MAX_REQUEST_BYTES", "largest request body")
+    max_request_bytes: int = _setting(8 * 2**20, "REVERIE_MAX_REQUEST_BYTES", "largest request body, in bytes")
     rate_per_second: int = _setting(1000, "REVERIE_RATE_PER_SECOND", "requests per second and key; 0: no limit")
     rate_burst: int = _setting(2000, "REVERIE_RATE_BURST", "requests a key may make at once after a pause")
     max_request_values: int = _setting(
@@ -105,7 +105,7 @@ class Settings:
         16, "REVERIE_HEAVY_PER_KEY", "dreams, exports, imports, scans and proofs of one key at once; 0: no limit"
     )
     schedule_seconds: int = _setting(
-        5, "REVERIE_SCHEDULE_SECONDS", "pause between looks at what is due; 0: no scheduler"
+        5, "REVERIE_SCHEDULE_SECONDS", "pause between checks for due schedules; 0: no scheduler"
     )
     sweep_seconds: int = _setting(60, "REVERIE_SWEEP_SECONDS", "pause between sweeps of expired and retired text")
     worker: bool = _setting(True, "REVERIE_WORKER", "whether `reverie serve` also runs jobs")
@@ -119,7 +119,7 @@ class Settings:
         "REVERIE_MODEL_API_KEY",
         "key for the endpoint; from the environment or a private file, never stored or shown",
     )
-    model_context: int = _setting(32_000, "REVERIE_MODEL_CONTEXT", "tokens the model takes, input and output together")
+    model_context: int = _setting(32_000, "REVERIE_MODEL_CONTEXT", "context window of the model, in tokens")
     model_price_in: int = _setting(0, "REVERIE_MODEL_PRICE_IN", "cents per million input tokens; 0: not counted")
     model_price_out: int = _setting(0, "REVERIE_MODEL_PRICE_OUT", "cents per million output tokens; 0: not counted")
     agents: str = _setting("", "REVERIE_AGENTS", "folder of agent manifests (*.json) installed for every tenant")
@@ -129,7 +129,7 @@ class Settings:
     openwop_durability: str = _setting(
         "long-term-durability",
         "REVERIE_OPENWOP_DURABILITY",
-        "how degraded agents spell that dimension: long-term-durability (schema) or long-term (RFC text)",
+        "the dimension's name in degraded agents: long-term-durability (schema) or long-term (RFC text)",
     )
     production: bool = _setting(False, "REVERIE_PRODUCTION", "refuse to start while a test seam is switched on")
     openwop_workspace: bool = _setting(True, "REVERIE_OPENWOP_WORKSPACE", "serve and advertise OpenWOP workspace files")
@@ -146,15 +146,17 @@ class Settings:
     akashik_faults: bool = _setting(False, "REVERIE_AKASHIK_TEST_FAULTS", "Akashik faults on request; tests only")
     anthropic: bool = _setting(True, "REVERIE_ANTHROPIC", "serve Anthropic's memory stores and dreams")
     anthropic_strict: bool = _setting(
-        False, "REVERIE_ANTHROPIC_STRICT", "demand beta headers there, and sessions for a dream"
+        False, "REVERIE_ANTHROPIC_STRICT", "Anthropic's routes demand beta headers, and sessions for a dream"
     )
     anthropic_models: str = _setting(
         "",
         "REVERIE_ANTHROPIC_MODELS",
-        "models that dreams may name: claude-*=llm,...; first match; llm or extractive",
+        "models that Anthropic's dreams may name, as claude-*=llm,...: llm or extractive, the first match",
     )
     anthropic_unknown_model: str = _setting(
-        "refuse", "REVERIE_ANTHROPIC_UNKNOWN_MODEL", "a dream with another model there: refuse, or extractive"
+        "refuse",
+        "REVERIE_ANTHROPIC_UNKNOWN_MODEL",
+        "for a dream there that names another model: refuse, or extractive",
     )
     log_level: str = _setting("info", "REVERIE_LOG_LEVEL", "debug, info, warning or error")
     log_format: str = _setting("text", "REVERIE_LOG_FORMAT", "text or json")

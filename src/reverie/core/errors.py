@@ -91,7 +91,7 @@ class Forbidden(ReverieError):
 
 
 class NotFound(ReverieError):
-    """There is no such thing here."""
+    """Nothing with this name or id is visible to you."""
 
     code = "not_found"
 

@@ -135,7 +135,7 @@ class Run(Struct, frozen=True):
 
 
 class RunOver(Conflict):
-    """The run has ended: nothing is written in its name any more."""
+    """The run has ended and takes no more writes."""
 
     code = "run_over"
 

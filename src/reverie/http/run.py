@@ -37,7 +37,7 @@ four threads waits 20 ms behind one tenant that computes; with half a millisecon
 
 
 class CannotListen(ReverieError):
-    """The address cannot be listened on."""
+    """The server cannot listen on this address."""
 
     code = "cannot_listen"
 

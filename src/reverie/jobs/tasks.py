@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class JobFailed(ReverieError):
-    """A job did not get through."""
+    """A job failed."""
 
     code = "internal_error"
 

@@ -28,7 +28,7 @@ from reverie.ops.backup import last_backup
 from reverie.settings import read_file
 
 POLICY: dict[str, tuple[str, str]] = {
-    "max_entry_bytes": ("bytes", "The longest entry that is accepted."),
+    "max_entry_bytes": ("bytes", "The largest entry that is accepted."),
     "max_tags": ("tags", "The most tags of one entry."),
     "max_attribute_bytes": ("bytes", "The most that the attributes of one entry may hold."),
     "max_entries": ("entries", "The tenant's quota of entries, readable and cold."),
@@ -38,14 +38,17 @@ POLICY: dict[str, tuple[str, str]] = {
     "undo_window_ms": ("duration", "Time in which a deleted entry can be restored."),
     "cold_retention_ms": (
         "duration",
-        "Time that sources of dreams stay in cold storage; empty: always.",
+        "Time that sources of dreams stay in cold storage; empty: without limit.",
     ),
     "idempotency_ms": ("duration", "Time in which a retry with the same key is recognised."),
     "default_ttl_ms": ("duration", "Entries without an expiry get this one; empty: they do not expire."),
     "zone": ("zone", "The time zone of schedules."),
     "dream_budget": ("tokens", "The most that one dream may use, input and output together."),
-    "hot_target": ("share or tokens", "Share of its input that a dream may leave hot, or tokens, such as 50% or 4000."),
-    "nightly": ("on or off", "Whether large memories are dreamt at 03:00."),
+    "hot_target": (
+        "share or tokens",
+        "The part of its input that a dream may leave hot: a share (50%) or tokens (4000).",
+    ),
+    "nightly": ("on or off", "Whether memories above 4,000 tokens are dreamt at 03:00."),
     "dream_distiller": ("name", "extractive, or llm where the host has a model."),
     "dream_trust": ("0 to 10", "Entries of less trust stay out of dreams."),
     "archive_retention_ms": ("duration", "Time that the archive of a dream is kept; the dream itself stays."),

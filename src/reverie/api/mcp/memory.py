@@ -222,7 +222,7 @@ TOOLS = (
     ),
     HostTool(
         "dream",
-        "Distil many small memories into few, under a token budget. Sources stay recoverable for days. Call it when a"
+        "Distil many small memories into few, under a token budget. Sources stay recoverable. Call it when a"
         " memory has grown long, not after every note.",
         {
             "ref": _REF,

@@ -52,7 +52,7 @@ REJECTED = frozenset({"REGISTER", "RECORD"})
 
 
 class FieldError(ReverieError):
-    """The Field refuses."""
+    """The Field refused the operation."""
 
     code = "field_error"
 

@@ -39,7 +39,7 @@ class Transcript(Struct, frozen=True):
 
 
 class SessionGone(NotFound):
-    """The words of a session are not in the record any more."""
+    """The text of a session is no longer stored."""
 
 
 class Sessions:
