@@ -35,8 +35,8 @@ from reverie.jobs.timetable import (
     due_tick,
     live_schedules,
     load_schedule,
-    next_tick,
     stored_schedules,
+    upcoming_tick,
     why_not,
 )
 from reverie.memory.policy import RuleBook
@@ -116,8 +116,7 @@ class Scheduler:
 
     def due(self, schedule: Schedule) -> Due:
         """A schedule as people see it."""
-        now = self._parts.clock.now()
-        return Due(schedule, None if schedule.paused else next_tick(schedule, now), why_not(schedule))
+        return Due(schedule, upcoming_tick(schedule, self._parts.clock.now()), why_not(schedule))
 
     def tick(self, actor: Actor, *, progress: Progress | None = None) -> int:
         """Run every tick that is due and not taken. Returns how many this process ran."""

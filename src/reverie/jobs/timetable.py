@@ -98,6 +98,11 @@ def next_tick(schedule: Schedule, after: int) -> int | None:
     return found + _jitter(schedule, found) if found - after <= HORIZON_MS else None
 
 
+def upcoming_tick(schedule: Schedule, now: int) -> int | None:
+    """The next tick after now; also one whose instant has passed and whose jitter has not. None while paused."""
+    return ticks_around(msgspec.structs.replace(schedule, last=None), now)[1]
+
+
 def due_tick(schedule: Schedule, now: int) -> int | None:
     """The tick that should run now: the latest one passed, once; None when there is none or it was taken."""
     return ticks_around(schedule, now)[0]
@@ -173,6 +178,8 @@ def checked(values: Mapping[str, Any], *, now: int) -> Schedule:
             raise _beyond("/delay_ms")
         return schedule
     try:
+        if len(schedule.cron.split()) != 5:  # the parser would take a sixth one for seconds
+            raise CronSimError
         CronSim(schedule.cron, datetime.now(UTC))
     except CronSimError:
         raise Invalid(

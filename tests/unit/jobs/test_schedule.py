@@ -212,6 +212,21 @@ def test_jitter_never_repeats_a_tick(host: Host, ada: Actor, clock: Any) -> None
     assert 22 <= len(ticks) <= 24
 
 
+def test_the_next_tick_is_shown_while_its_jitter_runs(host: Host, ada: Actor, clock: Any) -> None:
+    made = host.schedules.save(ada, {"cron": "0 * * * *", "jitter": "30m"})
+    tick = next_tick(made, clock.now())
+    assert tick is not None
+    clock.advance(tick // MINUTE * MINUTE - clock.now())
+    assert tick % HOUR > MINUTE
+    (due,) = host.schedules.all(ada)
+    assert due.next_at == tick
+
+
+def test_a_cron_expression_with_seconds_is_refused(host: Host, ada: Actor) -> None:
+    with pytest.raises(Invalid, match="five fields"):
+        host.schedules.save(ada, {"cron": "* * * * * *"})
+
+
 def test_a_year_is_the_horizon(host: Host, ada: Actor, clock: Any) -> None:
     clock.advance(ms("2097-03-01T00:00:00+00:00") - clock.now())
     with pytest.raises(Invalid) as refused:
