@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from reverie.core.actor import Actor
 from reverie.core.canonical import canonical
-from reverie.core.entry import Draft, EntryState, Link, Source
-from reverie.core.errors import Conflict, Invalid, NotFound, RateLimited
+from reverie.core.entry import READABLE, Draft, Entry, EntryState, Link, Source
+from reverie.core.errors import Conflict, Held, Invalid, NotFound, RateLimited
 from reverie.core.ids import TimeIds
 from reverie.core.query import Filter
 from reverie.host import Host
@@ -32,6 +32,8 @@ Progress = Callable[[int, int], None]
 DEFAULT_REF = "default"
 _BATCH = 200
 _BATCH_BYTES = 2 * 2**20
+_EVENTS = 1000
+"""Events that one read of the log gives at most."""
 _SHOWN = 20
 _MOST_ATTRIBUTES = 12_000
 _LONGEST_WAIT = 120.0
@@ -67,6 +69,8 @@ class ImportResult(Struct, frozen=True):
     restored: int
     links: int
     findings: Mapping[str, int]
+    replaced: int = 0
+    """Earlier versions, of another import, that left readable memory."""
 
 
 class Undone(Struct, frozen=True):
@@ -75,6 +79,8 @@ class Undone(Struct, frozen=True):
     id: str
     entries: int
     refs: Sequence[str]
+    restored: int = 0
+    """Versions that the import had replaced; they are readable again."""
 
 
 class Importer:
@@ -137,7 +143,9 @@ class Importer:
         repeated.
         """
         findings: Counter[str] = Counter()
-        stored = duplicates = restored = 0
+        stored = duplicates = restored = replaced = 0
+        made: dict[str, int] = {}
+        """The entries stored, with their log positions."""
         ids: dict[str, tuple[str, str]] = {}
         links: list[tuple[str, str, str]] = []
         for ref, drafts in _batches(self._drafts(self.id, ids, links)):
@@ -152,6 +160,7 @@ class Importer:
                 else:
                     duplicates += 1
             if back:
+                replaced += self._replace_again(ref, [entry_id for entry_id, _ in back])
                 done = self._host.lifecycle.change_many(self._actor, ref, "restore", back).get("done", 0)
                 restored += done
                 duplicates += len(back) - done
@@ -161,10 +170,22 @@ class Importer:
             duplicates += len(new) - len(receipts)
             for receipt in receipts:
                 findings.update(receipt.findings)
+                made[receipt.id] = receipt.seq
             if progress:
                 progress(stored, max(self._total, stored))
-        made = self._link(ids, links) if stored else 0
-        return ImportResult(self.id, stored, duplicates, restored, made, dict(findings))
+        linked = self._link(ids, links) if stored else 0
+        replaced += sum(old not in made for _, old in _replaced(self._host, self._actor, made))
+        return ImportResult(self.id, stored, duplicates, restored, linked, dict(findings), replaced)
+
+    def _replace_again(self, ref: str, back: Sequence[str]) -> int:
+        """Delete the versions that entries about to be restored replaced, and that an undo had brought back."""
+        older = [old for where, old in _replaced(self._host, self._actor, dict.fromkeys(back, 1)) if where == ref]
+        there = self._host.reader.states(self._actor, ref, older[:_BATCH]) if older else {}
+        readable = [old for old, (state, _) in there.items() if state in READABLE]
+        for old in readable:
+            with suppress(NotFound, Held):
+                self._host.lifecycle.delete(self._actor, ref, old)
+        return len(readable)
 
     def _items(self) -> Iterator[Item]:
         """Yield the items of the source. Raises Invalid where it cannot be read."""
@@ -281,13 +302,18 @@ class Importer:
 
 
 def undo(host: Host, actor: Actor, import_id: str, *, progress: Progress | None = None) -> Undone:
-    """Delete the entries of an import. Importing the same source again restores them."""
-    where = Filter(run=f"import-{import_id}")
-    taken, refs = 0, list[str]()
+    """Take the entries of an import out of readable memory, and bring the versions that they replaced back.
+
+    Importing the same source again restores the entries. An undo that was cut off continues when it is repeated.
+    """
+    run = f"import-{import_id}"
+    where = Filter(run=run)
+    taken, restored, refs = 0, 0, list[str]()
     for ref, _ in host.reader.refs(actor):
         own = 0
         while page := host.reader.page(actor, ref, where, limit=_BATCH).items:
             seen = [(entry.id, entry.version) for entry in page]
+            restored += _restore_replaced(host, actor, ref, page, run)
             done = host.lifecycle.change_many(actor, ref, "retract", seen).get("done", 0)
             if not done:  # their author is another; deleting needs no more than the right to write
                 for entry in page:
@@ -301,7 +327,30 @@ def undo(host: Host, actor: Actor, import_id: str, *, progress: Progress | None 
         refs += [ref] if own else []
     if not taken:
         raise NotFound(f"Nothing that the import {import_id[:64]} stored is readable.")
-    return Undone(import_id, taken, refs)
+    return Undone(import_id, taken, refs, restored)
+
+
+def _restore_replaced(host: Host, actor: Actor, ref: str, page: Sequence[Entry], run: str) -> int:
+    """Make the versions readable again that these entries of a run replaced, unless they are of the same run."""
+    back: list[tuple[str, int]] = []
+    for _, old in _replaced(host, actor, {entry.id: entry.born_seq for entry in page}):
+        with suppress(NotFound):  # its text was destroyed
+            entry = host.reader.get(actor, ref, old, cold=True)
+            if entry.state is EntryState.DELETED and entry.source.run != run:
+                back.append((entry.id, entry.version))
+    return host.lifecycle.change_many(actor, ref, "restore", back).get("done", 0) if back else 0
+
+
+def _replaced(host: Host, actor: Actor, by: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """(ref, id) of the entries that these replaced. `by`: log positions by id; the log is read from the first on."""
+    after = min(by.values(), default=1) - 1
+    while by and (events := host.reader.events(actor, after=after, types=("memory.superseded",))):
+        for event in events:
+            if event.entry_id is not None and event.data.get("by") in by:
+                yield str(event.data["ref"]), event.entry_id
+        if len(events) < _EVENTS:
+            return
+        after = events[-1].seq
 
 
 def _place(ref: str, draft: Draft) -> tuple[str, str]:

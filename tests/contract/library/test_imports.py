@@ -80,6 +80,32 @@ def test_an_import_is_taken_back_and_brought_back(memory: reverie.Memory, tmp_pa
     assert len(texts(memory)) == 4
 
 
+def test_an_undo_brings_back_the_versions_that_the_import_replaced(memory: reverie.Memory, tmp_path: Path) -> None:
+    """Two files of one name: the second replaces the first, says so, and gives it back."""
+    for folder, words in (("one", "Alpha."), ("two", "Beta.")):
+        (tmp_path / folder).mkdir()
+        sources.write(tmp_path / folder / "notes.txt", words)
+    first = importer(memory, tmp_path / "one" / "notes.txt", "text").store()
+    second = importer(memory, tmp_path / "two" / "notes.txt", "text").store()
+    assert (first.replaced, second.replaced, texts(memory)) == (0, 1, ["Beta."])
+    assert undo(memory.host, memory.actor, second.id).restored == 1
+    assert texts(memory) == ["Alpha."]
+    back = importer(memory, tmp_path / "two" / "notes.txt", "text").store()
+    assert (back.restored, back.replaced, texts(memory)) == (1, 1, ["Beta."])
+    assert undo(memory.host, memory.actor, second.id).restored == 1
+    assert (texts(memory), memory.verify().ok) == (["Alpha."], True)
+
+
+def test_an_undo_brings_back_no_version_of_the_same_import(memory: reverie.Memory, tmp_path: Path) -> None:
+    change = {"event": "UPDATE", "old_memory": "Lives in Rome", "new_memory": "Lives in Lyon"}
+    path = sources.write(tmp_path / "m.json", [{"id": "a", "memory": "Lives in Lyon", "history": [change]}])
+    done = importer(memory, path, "mem0").store()
+    assert (done.entries, done.replaced, texts(memory)) == (2, 0, ["Lives in Lyon"])
+    assert undo(memory.host, memory.actor, done.id).restored == 0
+    assert importer(memory, path, "mem0").store().restored == 1
+    assert texts(memory) == ["Lives in Lyon"]
+
+
 def test_one_that_was_stopped_half_way_goes_on_or_is_taken_back(
     memory: reverie.Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +133,8 @@ def test_one_that_was_stopped_half_way_goes_on_or_is_taken_back(
 def test_requests_do_not_grow_with_the_records(
     running: Any, tenant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """200 records to a request: 450 records are 3 questions, 3 puts; an undo and an import after it likewise."""
+    """200 records to a request: 450 records are 3 questions, 3 puts, and a look at what they replaced; an undo and an
+    import after it likewise."""
     lines = [json.dumps({"text": f"Line {number}."}) for number in range(450)]
     path = sources.write(tmp_path / "a.jsonl", "\n".join(lines))
     with reverie.open(running.url, key=running.key(tenant)) as memory:
@@ -129,12 +156,12 @@ def test_requests_do_not_grow_with_the_records(
         assert first.look().entries == 450
         assert requests() == 3
         assert first.store().entries == 450
-        assert requests() == 3
+        assert requests() == 3 + 1
         assert undo(memory.host, memory.actor, first.id).entries == 450
-        assert requests() == 1 + 4 + 3, "the memories, pages with the empty last one, changes"
+        assert requests() == 1 + 4 + 3 + 3, "the memories, pages with the empty last one, what they replaced, changes"
         again = importer(memory, path, "jsonl", "notes").store()
         assert (again.entries, again.restored) == (0, 450)
-        assert requests() == 3 + 3
+        assert requests() == 3 + 3 + 3
 
 
 def test_a_damaged_file_stores_nothing(memory: reverie.Memory, tmp_path: Path) -> None:

@@ -133,6 +133,8 @@ def _show_stored(done: ImportResult) -> None:
         f"stored {many(done.entries, 'entry', 'entries')} and {many(done.links, 'link')};"
         f" {many(done.duplicates, 'duplicate')}" + (f", {done.restored} readable again" if done.restored else "")
     )
+    if done.replaced:
+        say(f"replaced {many(done.replaced, 'earlier version')}; an undo brings back what it replaced")
     if done.findings:
         note(f"redacted: {counts(done.findings)}")
     if done.entries:
@@ -144,9 +146,8 @@ def _undo(import_id: str, at: At) -> None:
 
     with at.session() as opened, progress("undoing") as report:
         done = undo(opened.host, opened.actor, import_id, progress=report)
-    at.answer(
-        done, f"undone: {many(done.entries, 'entry', 'entries')} of {', '.join(done.refs)} are no longer readable"
-    )
+    gone = f"undone: {many(done.entries, 'entry', 'entries')} of {', '.join(done.refs)} no longer readable"
+    at.answer(done, f"{gone}, {many(done.restored, 'earlier version')} back" if done.restored else gone)
 
 
 def _recognise(path: Path) -> str:
