@@ -13,7 +13,7 @@ import pytest
 from openai import APIConnectionError, AsyncOpenAI, AsyncStream, OpenAI, Stream
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import BaseModel
-from tests.responses_emulator import MODEL, Cut, Emulator, Overflow, Turn, call, message, thought
+from tests.responses_emulator import MODEL, Cut, Emulator, Overflow, Raw, Turn, call, message, thought
 
 import reverie
 from reverie.core.errors import Conflict
@@ -229,6 +229,18 @@ def test_a_cancelled_or_lost_answer_leaves_the_question_in_the_ledger_only(
     del provider.vault.stored[lost.id]
     assert window.create(model=MODEL, input="and?").output_text == "I know 1: fact:one"
     assert {"fact:two", "fact:three"} <= set(words(memory))
+
+
+def test_an_answer_in_the_background_survives_a_gateway_that_answers_for_the_provider(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    provider.polls = 0
+    window = opened(provider, memory)
+    window.create(model=MODEL, input="fact:one", background=True)
+    provider.faults["other"] = [Raw("<html>One moment</html>")]
+    with pytest.raises(Conflict):
+        window.create(model=MODEL, input="fact:two")
+    assert window.create(model=MODEL, input="fact:two").output_text == "I know 2: fact:one fact:two"
 
 
 def test_a_stream_in_the_background_that_breaks_off_is_fetched_later(

@@ -240,6 +240,15 @@ def test_when_nothing_is_left_it_is_said_once_and_nothing_is_asked(provider: Emu
     assert "fact:ask-1" in str(asked)
 
 
+def test_answers_nested_too_deep_to_be_read_leave_the_turn_alone(provider: Emulator, memory: reverie.Memory) -> None:
+    deep = "[" * 5000
+    provider.fault = lambda route, number: Fail(500, deep) if route == "compact" else None
+    provider.faults["count"] = [Raw(deep)] * 20
+    talk = Talk(opened(provider, memory, trigger_input_tokens=1000, fallback_methods=["standalone"]))
+    talk.run(10)
+    assert "failed" in talk.statuses
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_overflow_is_compacted_and_sent_again(provider: Emulator, memory: reverie.Memory, stream: bool) -> None:
     provider.context = 2500

@@ -6,14 +6,13 @@ sent back how that went. A driver that awaits and one that blocks run the same r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
 from reverie.core.errors import Conflict, ReverieError
 from reverie.window.compaction import pressure, trigger_tokens
-from reverie.window.items import Item, Json
+from reverie.window.items import Item, Json, json_object
 from reverie.window.messages import is_mixed
 from reverie.window.passes import Diagnostics
 from reverie.window.recovery import Recovery
@@ -186,12 +185,12 @@ class Engine(Recovery):
         return RequestOutcome(409, error=BackgroundPending(waiting))
 
     def resolved(self, response_id: str, text: str, items: list[Item] | None = None) -> Steps:
-        """Take what was fetched of an answer that was still to come: from any process, once. Returns whether this is a
-        stable boundary."""
+        """Take what was fetched of an answer that was still to come: from any process, once. What cannot be read says
+        nothing about it. Returns whether this is a stable boundary."""
         yield Keep(self.current)
         waiting = self.state.background
         status = _status(text)
-        if waiting is None or waiting["response_id"] != response_id or status in _UNFINISHED:
+        if waiting is None or waiting["response_id"] != response_id or not status or status in _UNFINISHED:
             return False
         if status in ("completed", "incomplete"):
             self.state.resume()
@@ -302,8 +301,5 @@ class Engine(Recovery):
 
 def _status(text: str) -> str:
     """The status of a response; empty when it cannot be read."""
-    try:
-        body = json.loads(text)
-    except ValueError:
-        return ""
-    return str(body.get("status", "completed")) if isinstance(body, dict) else ""
+    body = json_object(text)
+    return str(body.get("status", "completed")) if body else ""

@@ -152,7 +152,7 @@ def parse_error(body: Any) -> tuple[Any, bool]:
     if isinstance(body, bytes | str):
         try:
             return json.loads(body), True
-        except ValueError:
+        except (ValueError, RecursionError):
             return None, False
     return body, body is not None
 

@@ -161,6 +161,15 @@ def event_item(data: str | bytes) -> Item | None:
         return None if value is None else Item(compact(value), value)
 
 
+def json_object(text: str | bytes) -> Json:
+    """The JSON object that a text is; an empty one when it is none."""
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
 def item_type(value: Any) -> str:
     """The type of a parsed item: a message may leave it out, and so may a reference."""
     if not isinstance(value, dict):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reverie.window.errors import WindowRefusal
-from reverie.window.items import Item, Json, compact
+from reverie.window.items import Item, Json, compact, json_object
 
 _HELD = "message_start"
 
@@ -32,12 +32,7 @@ class MessageStream:
 
     def feed(self, data: str) -> str:
         """Take one event as JSON text; returns its type."""
-        try:
-            event = json.loads(data)
-        except ValueError:
-            return ""
-        if not isinstance(event, dict):
-            return ""
+        event = json_object(data)
         kind = str(event.get("type", ""))
         index = event.get("index")
         at: int = index if isinstance(index, int) else -1

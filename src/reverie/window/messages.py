@@ -15,7 +15,7 @@ from reverie.window.continuation import ExpectedItem, item_id
 from reverie.window.dialect import Dialect, PassVerdict, Read
 from reverie.window.errors import WindowRefusal, error_of, parse_error, word_of
 from reverie.window.estimate import estimate
-from reverie.window.items import Item, Json, compaction_blocks, encode, input_items
+from reverie.window.items import Item, Json, compaction_blocks, encode, input_items, json_object
 from reverie.window.message_stream import MessageStream
 from reverie.window.shape import digest
 
@@ -137,11 +137,7 @@ class Messages(Dialect):
         )
 
     def paused(self, text: str) -> bool:
-        try:
-            body = json.loads(text)
-        except ValueError:
-            return False
-        return isinstance(body, dict) and body.get("stop_reason") == "compaction"
+        return json_object(text).get("stop_reason") == "compaction"
 
     def reading(self) -> MessageStream:
         return MessageStream()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -10,6 +9,7 @@ from typing import Any
 
 from reverie.core.errors import ReverieError
 from reverie.window.compaction import accept_count, count_request, exceeds_window
+from reverie.window.items import json_object
 from reverie.window.state import WindowState
 from reverie.window.steps import Keep, Keeper, RequestOutcome, Send, Steps, Ticket
 
@@ -161,9 +161,5 @@ def _count_in(answer: RequestOutcome) -> int | None:
     """The tokens that the provider counted; None when it gave no count."""
     if answer.status is None or answer.status >= 300:
         return None
-    try:
-        body = json.loads(answer.text)
-    except ValueError:
-        return None
-    tokens = body.get("input_tokens") if isinstance(body, dict) else None
+    tokens = json_object(answer.text).get("input_tokens")
     return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0 else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from reverie.window.errors import WindowRefusal, classify_error
-from reverie.window.items import Item, compact, event_item
+from reverie.window.items import Item, compact, event_item, json_object
 
 _OPENING = frozenset({"response.created", "response.in_progress", "response.queued"})
 _CLOSING = frozenset({"response.completed", "response.incomplete"})
@@ -50,12 +50,7 @@ class Streaming:
 
     def feed(self, data: str) -> str:
         """Take one event as JSON text; returns its type."""
-        try:
-            event = json.loads(data)
-        except ValueError:
-            return ""
-        if not isinstance(event, dict):
-            return ""
+        event = json_object(data)
         kind = str(event.get("type", ""))
         if kind == "response.output_item.done":
             item = event_item(data)

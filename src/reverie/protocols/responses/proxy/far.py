@@ -20,6 +20,7 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 
 from reverie.protocols.responses.proxy.relay import CONNECT_SECONDS, Header, Upstream, UpstreamFault
 from reverie.protocols.responses.proxy.reply import UpstreamReply
+from reverie.window.items import json_object
 
 MOST_BYTES = 64 * 2**20
 ABSENT_SECONDS = 600.0
@@ -109,7 +110,7 @@ class Far:
         raise UpstreamFault("upstream_disconnected")
 
     def _reply(self, first: str) -> UpstreamReply:
-        event = json.loads(first)
+        event = json_object(first)
         if event.get("type") == "error":
             self._events = None
             body = json.dumps({"error": event.get("error")}, separators=(",", ":")).encode()
@@ -155,24 +156,16 @@ class Far:
         self._connection = self._pump = None
 
 
-def _read(text: str) -> dict[str, Any]:
-    try:
-        event = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return event if isinstance(event, dict) else {}
-
-
 def _belongs(text: str) -> bool:
     """Whether a frame is of our turn: those of the caller's own frames carry the caller's `stream_id`."""
-    event = _read(text)
+    event = json_object(text)
     return bool(event) and event.get("stream_id") is None
 
 
 def _kind(text: str) -> str:
-    return str(_read(text).get("type"))
+    return str(json_object(text).get("type"))
 
 
 def _code(text: str) -> Any:
-    error = _read(text).get("error")
+    error = json_object(text).get("error")
     return error.get("code") if isinstance(error, dict) else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, MutableMapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from reverie.protocols.responses.proxy.far import Far
@@ -30,6 +30,7 @@ from reverie.protocols.responses.proxy.relay import (
 )
 from reverie.protocols.responses.proxy.sse import Events
 from reverie.protocols.responses.proxy.status import Counts
+from reverie.window.items import json_object
 
 MOST_WAITING = 64
 """Frames that wait for their turn; more are not read before one was answered."""
@@ -189,11 +190,7 @@ class Socket:
 
 
 def _steers(text: str) -> bool:
-    try:
-        event = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(event, dict) and event.get("type") == "response.steer"
+    return json_object(text).get("type") == "response.steer"
 
 
 class _Frames:
@@ -228,19 +225,17 @@ class _Frames:
         if self._stream_id is None:
             await self._send({"type": "websocket.send", "text": text})
             return
-        with suppress(ValueError):
-            await self.emit(json.loads(text))
+        event = json_object(text)
+        if event:
+            await self.emit(event)
 
     async def _finish_document(self) -> None:
         """An answer that is no stream: an error in the provider's shape, or a response."""
-        try:
-            body = json.loads(bytes(self._rest))
-        except ValueError:
-            body = {}
+        body = json_object(bytes(self._rest))
         if self._status == 200:
             await self.emit({"type": "response.completed", "response": body})
             return
-        error = body.get("error") if isinstance(body, dict) else None
+        error = body.get("error")
         if not isinstance(error, dict):
             error = {"type": "server_error", "code": None, "message": f"The upstream answered {self._status}."}
         await self.emit({"type": "error", "status": self._status, "error": error})
