@@ -355,6 +355,8 @@ def test_the_status_page(make: Make, provider: Emulator) -> None:
     assert page.headers["content-type"].startswith("text/html")
     assert "<script>" not in page.text
     assert "&lt;script&gt;" in page.text
+    (row,) = [line.split("<td>")[1:] for line in page.text.split("<tr>") if "&lt;script&gt;" in line]
+    assert all(cell.removesuffix("</table>") for cell in row), "a column that is never filled"
     strange = httpx2.get(f"{lab.root}/reverie/status", headers={"host": "evil.example"}, trust_env=False)
     assert strange.status_code == 421
     assert httpx2.get(f"{lab.root}/reverie/status.json", headers={"accept": "text/html"}, trust_env=False).json()
@@ -480,6 +482,25 @@ def test_an_answer_in_the_background_enters_the_window_when_it_is_fetched(make: 
         model=MODEL, input=[*history, raw.parse().output[-1].to_dict()], background=True, extra_headers=scope
     )
     assert sdk.responses.cancel(lost.id).status == "cancelled"
+
+
+def test_half_an_answer_in_the_background_does_not_end_the_wait_for_it(make: Make, provider: Emulator) -> None:
+    provider.polls = 0
+    provider.model = lambda turn: [message(f"I know {len(turn.facts)}.")]
+    lab = make(provider.url)
+    sdk, scope = lab.client(provider.key), {"x-reverie-scope": "later"}
+    asked = sdk.responses.create(model=MODEL, input="fact:one", background=True, extra_headers=scope)
+    provider.faults["other"] = [Raw('{"id": "resp_')]
+    half = httpx2.get(
+        f"{lab.root}/v1/responses/{asked.id}",
+        headers={"authorization": f"Bearer {provider.key}"},
+        trust_env=False,
+    )
+    assert half.text == '{"id": "resp_'
+    said = [("user", "fact:one"), ("assistant", "I know 1."), ("user", "fact:two")]
+    history: list[Any] = [{"role": role, "content": text} for role, text in said]
+    raw = sdk.responses.with_raw_response.create(model=MODEL, input=history, extra_headers=scope)
+    assert raw.headers["x-reverie-window-fallback-reason"] == "request_shape_changed"  # `background` is part of it
 
 
 @pytest.mark.parametrize("stream", [False, True])

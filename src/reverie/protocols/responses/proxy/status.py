@@ -102,7 +102,7 @@ _TITLES = {
     "cacheLoss": "Cache loss",
     "tokens": "Tokens",
 }
-_COLUMNS = ("scope", "generation", "items", "compactionItems", "reportedInputTokens", "mode", "model")
+_COLUMNS = ("scope", "generation", "items", "compactionItems", "updatedAt")
 
 
 def _page(document: Mapping[str, Any]) -> str:
@@ -121,7 +121,8 @@ def _page(document: Mapping[str, Any]) -> str:
     if windows:
         head = "".join(f"<th>{name}" for name in _COLUMNS)
         rows = "".join(
-            "<tr>" + "".join(f"<td>{_text(window.get(name, ''))}" for name in _COLUMNS) for window in windows[:SHOWN]
+            "<tr>" + "".join(f"<td>{_text(shown[name])}" for name in _COLUMNS)
+            for shown in ({**window, "updatedAt": to_iso(window["updatedAt"])} for window in windows[:SHOWN])
         )
         parts.append(f"<table><tr>{head}{rows}</table>")
     else:
