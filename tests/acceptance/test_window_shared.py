@@ -124,3 +124,10 @@ def test_work_that_is_described_in_another_form_is_still_in_the_checkpoint(
     assert report["status"] in ("compacted", "rejected_no_reduction")
     (checkpoint,) = [e for e in memory.ref(SCOPE).list(limit=50).items if e.kind == "checkpoint"][:1]
     assert any(found.startswith(line) for found in checkpoint.content.splitlines())
+
+
+def test_a_checkpoint_is_made_where_attributes_have_hardly_any_room(provider: Emulator, memory: reverie.Memory) -> None:
+    memory.host.rules.set_policy(memory.actor, {"max_attribute_bytes": 600})
+    window = opened(provider, memory)
+    window.create(model=MODEL, input="fact:0 " + "lorem ipsum " * 900)
+    assert window.compact() is not None

@@ -112,6 +112,9 @@ class Checkpoints:
         while len(json.dumps(document).encode()) > rules.policy.max_attribute_bytes - 512:
             longest = max(document, key=lambda name: len(json.dumps(document[name])))
             value = document[longest]
+            if not value:  # the names of the fields alone are too long
+                document = {}
+                break
             document[longest] = value[: len(value) // 2] if isinstance(value, list | str) else {}
         return Draft(
             content=text.encode()[: rules.policy.max_entry_bytes].decode("utf-8", "ignore"),
