@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reverie.importers.jsonl import KNOWN, TEXTS, row
-from reverie.importers.record import Item, damaged, digest, text_of
+from reverie.importers.record import MAX_FILE, Item, damaged, digest, text_of
 
 EXPECTED = "a header line with the names of the columns"
 _COLUMNS = 200
@@ -26,6 +26,7 @@ def fits(path: Path, head: bytes) -> bool:
 def read(path: Path) -> Iterator[Item]:
     """One record per row."""
     text = text_of(path)
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_FILE))  # of the process; a long text is cut into pieces later
     delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=text.partition("\n")[0].count)
     lines = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     try:

@@ -11,7 +11,8 @@ from reverie.importers.record import Item, Record, Skipped, damaged, digest, in_
 
 TEXTS = ("content", "text", "memory", "fact", "note", "message", "body")
 EXPECTED = f"a JSON text, or an object with one of {', '.join(TEXTS)}"
-KNOWN = {*TEXTS, "id", "kind", "type", "tags", "subject", "user_id", "created_at", "timestamp", "session", "role"}
+TIMES = {"created_at", "timestamp"}
+KNOWN = {*TEXTS, *TIMES, "id", "kind", "type", "tags", "subject", "user_id", "session", "role"}
 
 
 def fits(path: Path, head: bytes) -> bool:
@@ -35,14 +36,16 @@ def read(path: Path) -> Iterator[Item]:
 
 
 def row(fields: Mapping[str, Any], place: str, order: int) -> Iterator[Item]:
-    """A row of any table: the usual names are understood, and the others kept."""
+    """A row of any table. The usual names are understood; the other fields become attributes."""
     content = next(
         (str(fields[name]) for name in TEXTS if isinstance(fields.get(name), str) and fields[name].strip()), ""
     )
     if not content:
         yield Skipped(place, "a row without text")
         return
-    rest = {str(name): value for name, value in fields.items() if name not in KNOWN and value not in (None, "")}
+    at = moment(fields.get("created_at") or fields.get("timestamp"))
+    used = KNOWN if at is not None else KNOWN - TIMES  # a time that cannot be read is kept as it is
+    rest = {str(name): value for name, value in fields.items() if name not in used and value not in (None, "")}
     subject = fields.get("subject") or fields.get("user_id")
     role = fields.get("role") if isinstance(fields.get("role"), str) else None
     key = str(fields["id"]) if fields.get("id") not in (None, "") else digest(content, str(fields.get("created_at")))
@@ -58,6 +61,6 @@ def row(fields: Mapping[str, Any], place: str, order: int) -> Iterator[Item]:
         actor=role or "",
         role=role,
         session=str(session)[:256] if session else None,
-        created_at=moment(fields.get("created_at") or fields.get("timestamp")),
+        created_at=at,
     )
     yield from in_pieces(record)

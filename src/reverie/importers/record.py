@@ -23,6 +23,9 @@ CHUNK = 1600
 """Characters of a piece of a text file: some 400 tokens, as long as a passage that is worth quoting."""
 OVERLAP = 160
 _SURROGATES = re.compile(rb"(\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..")
+_EPOCH = re.compile(r"\d{9,13}(\.\d+)?")
+_ZONE = re.compile(r"(?: ?(?:UTC|GMT)|(?<=[:.\d]\d)([+-]\d\d))$")
+"""A zone as databases write it: ` UTC`, or an offset of hours alone."""
 LONGEST = 24_000
 """Characters of a record that is stored whole; a longer one is cut into pieces of this length."""
 
@@ -157,17 +160,22 @@ def content_text(content: Any) -> str:
 
 
 def moment(value: Any) -> int | None:
-    """Milliseconds of an RFC 3339 text (UTC when it names no zone), of seconds, or of milliseconds; None when it is
-    none of them, or not a time at which a memory can have been made."""
+    """Milliseconds of an RFC 3339 time (UTC when it names no zone), or of seconds or milliseconds as a number or a text.
+
+    None for anything else, and for a time in the future.
+    """
     at: int | None = None
     if isinstance(value, bool) or value is None:
         return None
+    if isinstance(value, str) and _EPOCH.fullmatch(value.strip()):
+        value = float(value)
     if isinstance(value, int | float):
         at = int(value if value > 100_000_000_000 else value * 1000)
     elif isinstance(value, str):
         text = value.strip().replace(" ", "T", 1)
         if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
             text += "T00:00:00"
+        text = _ZONE.sub(lambda found: f"{found[1]}:00" if found[1] else "Z", text)
         if "T" in text and not re.search(r"(Z|[+-]\d\d:?\d\d)$", text):
             text += "Z"
         try:

@@ -217,6 +217,12 @@ def test_rows_of_a_table(tmp_path: Path) -> None:
     ]
     assert records[0].subject == "ana"
     assert records[0].attributes == {"order": 1, "fields": {"size": "4"}}
+    long = sources.write(tmp_path / "c.csv", 'text,tags\n"' + "word " * 40_000 + '",a\n')
+    assert sum(len(record.content.split()) for record in found("csv", long)[0]) == 40_000
+    dated = sources.write(tmp_path / "d.csv", "text,created_at\nTea,1767605400\nMilk,05/01/2026\n")
+    tea, milk = found("csv", dated)[0]
+    assert (tea.created_at, tea.attributes) == (1767605400000, {"order": 1})
+    assert (milk.created_at, milk.attributes["fields"]) == (None, {"created_at": "05/01/2026"})
     other = sources.write(tmp_path / "b.csv", "Name;City\nAna;Lyon\n")
     assert [record.content for record in found("csv", other)[0]] == ["Name: Ana; City: Lyon"]
 
@@ -337,6 +343,14 @@ def test_an_unknown_format_lists_those_there_are(tmp_path: Path) -> None:
         (1767607200, 1767607200000),
         (1767607200.5, 1767607200500),
         (1767607200000, 1767607200000),
+        ("1767607200", 1767607200000),
+        (" 1767607200.5", 1767607200500),
+        ("1767607200000", 1767607200000),
+        ("2026-01-05 10:00:00 UTC", 1767607200000),
+        ("2026-01-05 10:00:00.25+00", 1767607200250),
+        ("2026-01-05 12:00+02", 1767607200000),
+        ("20260105", None),
+        ("9" * 400, None),
         ("soon", None),
         (None, None),
         (True, None),
