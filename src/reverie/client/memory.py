@@ -27,6 +27,8 @@ from reverie.memory.search import Deep, Include
 
 _ANY = Filter()
 EVENT_STREAM = "text/event-stream"
+_RESUME_SECONDS = 0.2
+"""Pause before a stream that ended is opened again."""
 
 
 class RemoteEntries(RemoteUseCase):
@@ -161,10 +163,11 @@ class RemoteReader(RemoteUseCase):
                         after = event.seq
                         yield event
             except (httpx2.TransportError, httpx2.StreamError):
-                continue
+                pass
             except RuntimeError:  # the client was closed
                 if not over.is_set():
                     raise
+            over.wait(_RESUME_SECONDS)  # a proxy may end every stream at once
 
     def stats(self, actor: Actor) -> Mapping[str, Any]:
         """Counts and sizes."""

@@ -160,7 +160,7 @@ def content_text(content: Any) -> str:
 
 
 def moment(value: Any) -> int | None:
-    """Milliseconds of an RFC 3339 time (UTC when it names no zone), or of seconds or milliseconds as a number or a text.
+    """Milliseconds of an RFC 3339 time (UTC when it names no zone), or of seconds or milliseconds as number or text.
 
     None for anything else, and for a time in the future.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from reverie.client.connection import Connection, check_url
 from reverie.client.errors import error_of
 from reverie.client.host import connect
+from reverie.client.memory import RemoteReader
 from reverie.client.sse import lines, messages
+from reverie.core.actor import Actor
 from reverie.core.errors import (
     Conflict,
     HostUnreachable,
@@ -198,6 +201,25 @@ def test_lines_end_with_a_line_feed_only() -> None:
 def test_messages_of_a_stream() -> None:
     pieces = [b": alive\n\nid: 4\nev", b"ent: step\r\ndata: {\r\ndata: }\r\n\r\n", b"data: plain\n\nevent: cut"]
     assert [(message.name, message.data) for message in messages(pieces)] == [("step", b"{\n}"), ("message", b"plain")]
+
+
+def test_a_stream_that_ends_at_once_is_not_opened_again_at_once() -> None:
+    class Over(threading.Event):
+        waits = 0
+
+        def wait(self, timeout: float | None = None) -> bool:
+            assert timeout
+            self.waits += 1
+            if self.waits == 3:
+                self.set()
+            return self.is_set()
+
+    http, seen, _ = scripted(httpx2.Response(200, content=b""))
+    timer = threading.Timer(2.0, (over := Over()).set)
+    timer.start()
+    assert list(RemoteReader(http).follow(Actor(tenant="t", id="a"), after=0, types=None, over=over)) == []
+    timer.cancel()
+    assert len(seen) == over.waits == 3
 
 
 def test_the_key_is_in_no_message() -> None:
