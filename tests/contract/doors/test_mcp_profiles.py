@@ -135,6 +135,37 @@ def engine() -> str:
     return "sqlite"
 
 
+def test_relations_with_odd_attributes_do_not_end_the_graph(make_host: Callable[..., Host]) -> None:
+    host = make_host()
+    called(host, "create_entities", entities=[ALICE])
+    odd: tuple[Any, ...] = ("Alice", ["Alice"], {"from": "Alice"}, {"from": ["Alice"], "to": {}}, None)
+    ends = ("subject:Alice",)
+    drafts = [Draft("x", kind="relation", tags=ends, attributes={"relation": value}) for value in odd]
+    host.entries.put(ANN, "graph", [*drafts, Draft("y", kind="entity", subject="Eve", attributes={"entity": "x"})])
+    assert "refused" not in called(host, "read_graph")
+    assert [one["from"] for one in called(host, "open_nodes", names=["Alice"])["relations"]] == ["Alice"]
+
+
+def test_many_relations_of_one_entity_are_compared_in_one_pass(
+    make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, pages = make_host(), 0
+    read = host.reader.page
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        nonlocal pages
+        pages += 1
+        return read(*arguments, **named)
+
+    monkeypatch.setattr(host.reader, "page", counted)
+    relations = [arrow("Alice", "knows", f"Bob {number}") for number in range(50)]
+    made = called(host, "create_relations", relations=[*relations, relations[0]])
+    assert len(made["relations"]) == 50
+    called(host, "delete_relations", relations=relations)
+    assert called(host, "read_graph")["relations"] == []
+    assert pages <= 3
+
+
 def test_the_graph_is_memory_like_any_other(make_host: Callable[..., Host]) -> None:
     host = make_host()
     secret = "AKIA" + "Q3EGRT5XJ2KQ7WZL"

@@ -30,7 +30,7 @@ from starlette.routing import Route as PlainRoute
 from reverie.api.console import access
 from reverie.api.console.routes import PAGES
 from reverie.api.console.routes import routes as console_routes
-from reverie.api.mcp import memory_tools
+from reverie.api.mcp import memory_profile
 from reverie.core.actor import Actor
 from reverie.http.browser import COOKIE, form_token
 from reverie.http.openapi import document
@@ -274,7 +274,7 @@ def walk_field(walk: Walk) -> None:
 
 
 def walk_tools(walk: Walk, host: Any, actor: Actor) -> None:
-    for tool in (*memory_tools(), *akashik_tools()):
+    for tool in (*memory_profile().tools, *akashik_tools()):
         schema = tool.described().input_schema
         whole = sample(schema, {})
         needed = {name: whole[name] for name in schema.get("required", [])}

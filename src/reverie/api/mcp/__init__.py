@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reverie.http.door import Door
-    from reverie.mcp.toolset import HostTool, Profile
+    from reverie.mcp.toolset import Profile
 
 
 def door() -> Door:
@@ -32,10 +31,3 @@ def reference_profile() -> Profile:
     from reverie.mcp.toolset import Profile
 
     return Profile(TOOLS, INSTRUCTIONS)
-
-
-def memory_tools() -> Sequence[HostTool]:
-    """Plain memory, for any agent."""
-    from reverie.api.mcp.memory import TOOLS
-
-    return TOOLS

@@ -7,7 +7,7 @@ other memory, and `forget` of an entity's name takes all of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -31,29 +31,30 @@ _HITS = 50
 
 
 def _create_entities(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
-    fresh: dict[str, dict[str, Any]] = {}
+    named: dict[str, dict[str, Any]] = {}
     for entity in arguments["entities"]:
-        name = entity["name"]
-        if name not in fresh and not _about(host, actor, name):
-            fresh[name] = {**entity, "observations": list(dict.fromkeys(entity["observations"]))}
+        named.setdefault(entity["name"], entity)
     drafts = []
-    for name, entity in fresh.items():
+    for name, entity in named.items():
+        if _about(host, actor, name):
+            continue
         mark = f"entity:{name}"
         text = f"{name} is a {entity['entityType']}."
         kept = {"entity": {"name": name, "type": entity["entityType"]}}
         drafts.append(
             Draft(text, kind=_ENTITY, subject=name, tags=(mark,), attributes=kept, replaces=mark, pinned=True)
         )
-        drafts += [Draft(text, kind=_OBSERVATION, subject=name) for text in entity["observations"]]
+        drafts += [Draft(text, kind=_OBSERVATION, subject=name) for text in dict.fromkeys(entity["observations"])]
     return {"entities": _graph(_store(host, actor, drafts))["entities"]}
 
 
 def _create_relations(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
-    drafts, fresh = [], []
-    for relation in arguments["relations"]:
-        if relation in fresh or any(_arrow(entry) == relation for entry in _arrows(host, actor, [relation["from"]])):
+    drafts, relations = [], arguments["relations"]
+    known = {_parts(_arrow(entry)) for entry in _arrows(host, actor, {relation["from"] for relation in relations})}
+    for relation in relations:
+        if _parts(relation) in known:
             continue
-        fresh.append(relation)
+        known.add(_parts(relation))
         text = f"{relation['from']} {relation['relationType']} {relation['to']}."
         ends = tuple(dict.fromkeys(SUBJECT_TAG + relation[end] for end in ("from", "to")))
         drafts.append(Draft(text, kind=_RELATION, tags=ends, attributes={"relation": dict(relation)}, pinned=True))
@@ -63,9 +64,12 @@ def _create_relations(host: Host, actor: Actor, arguments: Arguments) -> dict[st
 def _add_observations(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
     drafts: list[Draft] = []
     results: list[dict[str, Any]] = []
+    entities: dict[str, list[Entry]] = {}
     for wanted in arguments["observations"]:
         name = wanted["entityName"]
-        about = _about(host, actor, name)
+        if name not in entities:
+            entities[name] = _about(host, actor, name)
+        about = entities[name]
         if not about:
             redactor = host.parts.redactor if isinstance(host, Host) else load_redactor()
             shown = redactor.text(name[:256]).text
@@ -88,17 +92,19 @@ def _delete_entities(host: Host, actor: Actor, arguments: Arguments) -> dict[str
 
 
 def _delete_observations(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
+    gone: dict[str, set[str]] = {}
     for wanted in arguments["deletions"]:
-        about = _about(host, actor, wanted["entityName"])
-        gone = set(wanted["observations"])
-        _delete(host, actor, [entry for entry in about if entry.kind != _ENTITY and entry.content in gone])
+        gone.setdefault(wanted["entityName"], set()).update(wanted["observations"])
+    for name, texts in gone.items():
+        about = _about(host, actor, name)
+        _delete(host, actor, [entry for entry in about if entry.kind != _ENTITY and entry.content in texts])
     return {"success": True, "message": "Observations deleted successfully"}
 
 
 def _delete_relations(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
-    for relation in arguments["relations"]:
-        arrows = _arrows(host, actor, [relation["from"]])
-        _delete(host, actor, [entry for entry in arrows if _arrow(entry) == relation])
+    gone = {_parts(relation) for relation in arguments["relations"]}
+    arrows = _arrows(host, actor, {relation["from"] for relation in arguments["relations"]})
+    _delete(host, actor, [entry for entry in arrows if _parts(_arrow(entry)) in gone])
     return {"success": True, "message": "Relations deleted successfully"}
 
 
@@ -148,13 +154,14 @@ def _about(host: Host, actor: Actor, name: str) -> list[Entry]:
     return [entry for entry in _scan(host, actor, Filter(subject=name)) if entry.subject == name]
 
 
-def _arrows(host: Host, actor: Actor, names: Sequence[str]) -> list[Entry]:
+def _arrows(host: Host, actor: Actor, names: Iterable[str]) -> list[Entry]:
     """The relations that begin or end at one of these entities, oldest first."""
-    if not names:
+    wanted = set(names)
+    if not wanted:
         return []
-    ends = tuple(SUBJECT_TAG + name for name in names)
+    ends = tuple(SUBJECT_TAG + name for name in sorted(wanted))
     found = _scan(host, actor, Filter(kinds=(_RELATION,), any_tags=ends))
-    return [entry for entry in found if {_arrow(entry)["from"], _arrow(entry)["to"]} & set(names)]
+    return [entry for entry in found if not wanted.isdisjoint(_parts(_arrow(entry))[:2])]
 
 
 def _scan(host: Host, actor: Actor, where: Filter) -> list[Entry]:
@@ -162,8 +169,14 @@ def _scan(host: Host, actor: Actor, where: Filter) -> list[Entry]:
     return list(each(lambda cursor: read(actor, REF, where, limit=_PAGE, cursor=cursor, oldest_first=True)))
 
 
-def _arrow(entry: Entry) -> dict[str, Any]:
-    return dict(entry.attributes.get("relation") or {"from": "", "to": "", "relationType": ""})
+def _arrow(entry: Entry) -> dict[str, str]:
+    """The relation in an entry. Any writer may have set its attributes, so none is taken for granted."""
+    stored = entry.attributes.get("relation")
+    return {name: str(stored.get(name, "") if isinstance(stored, dict) else "") for name in _RELATIONS}
+
+
+def _parts(relation: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(relation[name] for name in _RELATIONS)
 
 
 def _graph(entries: Iterable[Entry]) -> dict[str, Any]:
@@ -173,10 +186,10 @@ def _graph(entries: Iterable[Entry]) -> dict[str, Any]:
         if entry.kind == _RELATION:
             relations.append(_arrow(entry))
         elif entry.subject:
-            about = entry.attributes.get("entity") or {}
+            about = entry.attributes.get("entity")
             node = entities.setdefault(entry.subject, {"name": entry.subject, "entityType": "", "observations": []})
             if entry.kind == _ENTITY:
-                node["entityType"] = about.get("type", "")
+                node["entityType"] = about.get("type", "") if isinstance(about, dict) else ""
             else:
                 node["observations"].append(entry.content)
     return {"entities": list(entities.values()), "relations": relations}
