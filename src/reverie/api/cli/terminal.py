@@ -143,8 +143,11 @@ def cut(text: str, width: int) -> str:
     """Cut a text to this many columns; one that is too long ends in an ellipsis."""
     if display_width(text) <= width:
         return text
-    while text and display_width(text) > width - 1:
-        text = text[:-1]
+    room = width - 1
+    for at, letter in enumerate(text):
+        room -= display_width(letter)
+        if room < 0:
+            return text[:at] + "…"
     return text + "…"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from reverie.api.cli.command import Abort, Argument, Group, Option, confirm
-from reverie.api.cli.session import DEFAULT_TENANT, HERE, AnyRef, At, Data, DatabaseUrl, Tenant, load_settings, session
+from reverie.api.cli.session import DEFAULT_TENANT, HERE, AnyRef, At, Data, DatabaseUrl, Tenant, session
 from reverie.api.cli.terminal import many, note, print_fields, print_json, print_table, say
 
 app = Group("Provider windows of conversations: list, show, diff, rebuild, drop. The turns themselves are in memory.")
@@ -202,7 +202,6 @@ def proxy(
         context_window=context_window,
         inject_checkpoint=inject_checkpoint,  # type: ignore[arg-type]
     )
-    load_settings(data, database_url)
     with session(tenant, data, database_url, create=True) as opened:
         run_proxy(opened.settings, opened.host, tenant, upstream=upstream, listen=listen, kind=kind, policy=policy)
 

@@ -128,7 +128,3 @@ def receipt_document(receipt: Receipt) -> dict[str, Any]:
 def sse(event: Event) -> bytes:
     """An event as one message of a stream; its position is the id to resume after."""
     return message(event.type, orjson.dumps(event.document()), number=event.seq)
-
-
-def _instant(text: str | None, pointer: str) -> int | None:
-    return None if text is None else from_iso(text, pointer=pointer)

@@ -154,6 +154,12 @@ def test_tables_wrap_long_names_and_cut_no_date(
     assert lines[1].endswith("not due yet")
 
 
+def test_a_text_is_cut_in_one_pass_over_it() -> None:
+    assert terminal.cut("日本語" * 100_000, 8) == "日本語…"
+    assert terminal.cut("e\u0301" * 9, 5) == "e\u0301" * 4 + "…"
+    assert terminal.cut("日本", 0) == "…"
+
+
 def test_long_texts_continue_on_the_next_line_of_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
