@@ -6,8 +6,10 @@ other, and a write transaction puts what it wrote on top of what is shared, for 
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.core.lazy import np
@@ -21,10 +23,19 @@ _RATIO = 4
 LARGEST = 1 << 17
 """Passages of a segment, about."""
 _LARGE = 1 << 18
-"""Passages in files from which on a process lets go of the pages it read; a kernel maps far more than was asked for."""
+"""Passages in files above which a process unmaps pages after a search."""
+_MAPPED = 128 << 20
+"""Bytes of files that a process keeps mapped. Mapping postings again takes longer than reading them, so they stay until
+then. The process is asked, since kernels map up to a hundred times what is read."""
+_SIZES = Path("/proc/self/statm")
 
-_KEPT = 48 * 2**20
-"""Bytes of postings that a process keeps mapped between searches: mapping them again takes longer than reading them."""
+
+def _mapped() -> int:
+    """Bytes of files that this process has mapped; where the system does not say, more than it may keep."""
+    try:
+        return int(_SIZES.read_bytes().split()[2]) * mmap.PAGESIZE
+    except OSError:
+        return _MAPPED + 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,11 +107,15 @@ class Parts:
         return sum(len(part.segment) for part in self.parts if part.segment.name not in self.listed)
 
     def rest(self) -> None:
-        """After a search of a large memory: keep few pages of it that the next search may not need."""
+        """After a search of a large memory: unmap the vectors, and the postings when much is mapped."""
         filed = [(part.live, part.segment.seen) for part in self.parts if part.segment.seen is not None]
-        if sum([live for live, _ in filed]) >= _LARGE:
+        if sum([live for live, _ in filed]) < _LARGE:
+            return
+        for _, seen in filed:
+            seen.drop_vectors()
+        if _mapped() > _MAPPED:
             for _, seen in filed:
-                seen.drop(_KEPT // len(filed))
+                seen.drop_postings()
 
     def scrubbed(self, positions: npt.NDArray[np.int64]) -> Parts:
         """The same, with nothing left of these entries in the segments in memory."""

@@ -32,8 +32,6 @@ Ranges = Sequence[tuple[int, int]]
 Guard = Callable[[str, int, int], None]
 """Called before the items `first` to `last` of a column are used. Raises Damaged."""
 _UP = 1 + 1e-6
-_AROUND = 1 << 16
-"""Bytes that the system maps around a page that is read."""
 _SPAN_BITS = 13
 """Spans are compared with their checksums 2^13 at a time, which is a block of a file."""
 
@@ -68,30 +66,22 @@ class Damaged(Exception):
 
 
 class Seen:
-    """The parts of a mapped file that a search reads here and there.
-
-    A search reads few bytes of postings, which lie together, and vectors on thousands of pages.
-    """
+    """The parts of a mapped file of which a search reads a little in many places: postings and vectors."""
 
     def __init__(self, mapped: mmap.mmap, postings: Ranges, vectors: Ranges) -> None:
         self._mapped = mapped
         self._postings = postings
         self._vectors = vectors
-        self._read = 0
 
-    def note(self, size: int) -> None:
-        """So many bytes of postings were read; the system maps some pages more."""
-        self._read += size + _AROUND
+    def drop_vectors(self) -> None:
+        """Unmap the pages of the vectors. They stay in the system's cache."""
+        self._drop(self._vectors)
 
-    def drop(self, most: int) -> None:
-        """Let go of the vectors, and of postings when more than so many bytes were read.
+    def drop_postings(self) -> None:
+        """Unmap the pages of the postings. They stay in the system's cache."""
+        self._drop(self._postings)
 
-        The pages stay in the system's cache, and the process is no larger for having read them.
-        """
-        ranges = self._vectors
-        if self._read > most:
-            self._read = 0
-            ranges = (*ranges, *self._postings)
+    def _drop(self, ranges: Ranges) -> None:
         for first, last in ranges:
             first = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
             size = max(0, last - first) // mmap.PAGESIZE * mmap.PAGESIZE
@@ -201,12 +191,10 @@ class Segment:
         return self.rows[first:last], self.impacts[first:last]
 
     def _reads(self, first: int, last: int, *names: str) -> None:
-        """Before postings are used: compare them with their checksums, and note that they are read."""
+        """Before postings are used: compare them with their checksums."""
         if self.guard is not None:
             for name in names:
                 self.guard(name, first, last)
-                if self.seen is not None:
-                    self.seen.note((last - first) * 4)
 
     def rows_of(self, positions: npt.NDArray[np.int64]) -> Ints:
         """The rows of those positions that it has, in the order asked for."""

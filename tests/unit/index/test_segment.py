@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import mmap
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 
-from reverie.index import codes, segment
+from reverie.index import codes, parts, segment
 from reverie.index.postings import pack
 from reverie.index.segment import Row, Seen, Segment, build, merged
 from reverie.search.passages import mark
@@ -61,7 +63,7 @@ def test_a_segment_without_any_rows_is_empty() -> None:
     assert len(left) == len(left.words) == len(left.rows) == left.total == 0
 
 
-def test_postings_stay_mapped_until_many_were_read() -> None:
+def test_whole_pages_of_vectors_and_of_postings_are_unmapped() -> None:
     page = mmap.PAGESIZE
 
     class Mapped:
@@ -73,11 +75,28 @@ def test_postings_stay_mapped_until_many_were_read() -> None:
 
     mapped = Mapped()
     seen = Seen(mapped, [(1, 3 * page)], [(4 * page, 6 * page + 5)])  # type: ignore[arg-type]
-    seen.note(100)
-    seen.drop(2**20)
+    seen.drop_vectors()
     assert mapped.dropped == [(4 * page, 2 * page)]
-    seen.note(2**20)
-    seen.drop(2**20)
-    assert mapped.dropped[1:] == [(4 * page, 2 * page), (page, 2 * page)]
-    seen.drop(2**20)
-    assert mapped.dropped[3:] == [(4 * page, 2 * page)]
+    seen.drop_postings()
+    assert mapped.dropped[1:] == [(page, 2 * page)]
+
+
+def test_postings_stay_mapped_until_the_process_has_mapped_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    dropped: list[str] = []
+
+    class Pages:
+        def drop_vectors(self) -> None:
+            dropped.append("vectors")
+
+        def drop_postings(self) -> None:
+            dropped.append("postings")
+
+    large = parts.Parts((parts.Part(replace(build(rows(4)), seen=cast(Seen, Pages()))),))
+    large.rest()
+    assert not dropped  # a small memory keeps its pages
+    monkeypatch.setattr(parts, "_LARGE", 1)
+    monkeypatch.setattr(parts, "_MAPPED", 1 << 50)
+    large.rest()
+    monkeypatch.setattr(parts, "_MAPPED", 0)
+    large.rest()
+    assert dropped == ["vectors", "vectors", "postings"]
