@@ -16,6 +16,9 @@ from reverie.http.problems import Shape
 if TYPE_CHECKING:
     from reverie.http.routes import Operation
 
+MEMORY_QUERY = "x-host-reverie-memory-query"
+"""The scope for the text of memory: on some paths of the API, and on every path of a door that names no scopes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Door:
@@ -70,14 +73,21 @@ class Door:
         if not actor.scopes:
             return
         for scope in self.scopes_for(method, path):
-            if scope not in actor.scopes:
-                raise Forbidden(f"This needs the scope '{scope}'.", details={"scope": scope, "scopeRequired": scope})
+            require_scope(actor, scope)
 
     def scopes_for(self, method: str, path: str) -> list[str]:
         """The scopes that a method needs on a raw path, or on a path of the OpenAPI document."""
+        if not self.scopes and self.scope_of is None:
+            return [MEMORY_QUERY]
         found = [scope for prefix, scope in self.scopes.items() if path == prefix or path.startswith(prefix + "/")]
         scope = self.scope_of(method, path) if self.scope_of is not None else None
         return found if scope is None else [*found, scope]
+
+
+def require_scope(actor: Actor, scope: str) -> None:
+    """Raise Forbidden when the key has scopes, and this is none of them."""
+    if actor.scopes and scope not in actor.scopes:
+        raise Forbidden(f"This needs the scope '{scope}'.", details={"scope": scope, "scopeRequired": scope})
 
 
 class Doors:

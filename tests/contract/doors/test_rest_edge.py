@@ -109,6 +109,36 @@ class TestKeys:
         wide = server.caller(scopes=["manifest:read", "x-host-reverie-memory-query"])
         assert wide.get("memory/n/entries").status_code == 200
 
+    @on_one_store
+    @pytest.mark.parametrize(
+        ("method", "path"),
+        [
+            ("GET", "export"),
+            ("POST", "import"),
+            ("POST", "/mcp"),
+            ("POST", "/mcp/reference"),
+            ("POST", "/akashik/mcp"),
+            ("GET", "/akashik/v1/units/x"),
+            ("GET", "/akashik/v1/subscriptions/stream?agent_id=a&subscription_id=s"),
+            ("GET", "/mem0/v1/entities/"),
+        ],
+    )
+    def test_a_key_with_other_scopes_reads_no_memory_through_another_interface(
+        self, server: Any, method: str, path: str
+    ) -> None:
+        answer = server.caller(scopes=["manifest:read"]).send(method, path)
+        assert answer.status_code == 403, answer.text
+        assert "x-host-reverie-memory-query" in answer.text
+
+    @on_one_store
+    def test_a_key_with_other_scopes_opens_no_console(self, server: Any) -> None:
+        narrow = server.caller(scopes=["manifest:read"])
+        answer = server.stranger().send("POST", "/sign-in", data={"key": narrow.key})
+        assert answer.status_code == 403
+        assert "set-cookie" not in answer.headers
+        assert is_problem(narrow.get("/memories.json"), 403, "forbidden")
+        assert narrow.get("/memories").status_code == 403
+
     def test_a_stream_wants_the_right_to_read(self, server: Any) -> None:
         caller = server.caller(rights=["write"])
         assert caller.get("events", headers={"Accept": "text/event-stream"}).status_code == 403

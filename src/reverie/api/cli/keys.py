@@ -25,7 +25,7 @@ def create(
         str, Option(metavar="LIST", help="Comma-separated: read, write, dream, admin.")
     ] = "read,write,dream,admin",
     authority: Annotated[int | None, Option(metavar="0..10", help="Default: 10 with the right admin, else 4.")] = None,
-    scopes: Annotated[str, Option(metavar="LIST", help="Comma-separated scopes, for protocols that check them.")] = "",
+    scopes: Annotated[str, Option(metavar="LIST", help="Limit the key to these scopes, comma-separated.")] = "",
     expires: Annotated[str | None, Option(metavar="WHEN", help="90d, a date, or an RFC 3339 time.")] = None,
     name: Annotated[str, Option(metavar="TEXT", help="A note: what the key is for.")] = "",
     data: Data = None,

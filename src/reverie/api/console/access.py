@@ -37,6 +37,13 @@ HEADERS = {
 the origin of our own forms too."""
 
 
+def admit(actor: Actor) -> Actor:
+    """The actor. Raises Forbidden for a key with scopes: the console shows everything, and makes keys without any."""
+    if actor.scopes:
+        raise Forbidden("The console needs a key without scopes.")
+    return actor
+
+
 def give_cookie(request: Request, response: Response, session_id: str) -> None:
     """Sign the browser in."""
     tls = secure(request.scope)

@@ -177,7 +177,7 @@ class Page:
             look = await _authenticate(request, session)
         except Unauthenticated as error:
             return _signed_out(request, error, as_json=as_json)
-        except RateLimited as error:
+        except (Forbidden, RateLimited) as error:
             return _refuse(request, error, None, session, self.name, as_json=as_json)
         work, lane = partial(self._show, look), Lane.READ
         try:
@@ -288,8 +288,8 @@ async def _authenticate(request: Request, session: str | None) -> Look:
 
     def find() -> Actor:
         if token is not None:
-            return host.keys.authenticate(token, door=access.DOOR)
-        return host.sessions.resume(session, door=access.DOOR)
+            return access.admit(host.keys.authenticate(token, door=access.DOOR))
+        return access.admit(host.sessions.resume(session, door=access.DOOR))
 
     actor = await state.threads.run(Lane.LOOK, (token or session or "")[:16], find)
     request.scope["state"]["actor"] = actor

@@ -123,7 +123,7 @@ async def _sign_in(_version: str, request: Request) -> Response:
 
 
 def _by_key(host: Host, key: str) -> str:
-    return host.sessions.open(host.keys.authenticate(key, door=access.DOOR))
+    return host.sessions.open(access.admit(host.keys.authenticate(key, door=access.DOOR)))
 
 
 def _by_link(host: Host, links: access.Links, secret: str, session: str | None) -> str:

@@ -11,13 +11,12 @@ from starlette.responses import Response
 from reverie.api.rest.errors import documented, status_of
 from reverie.core.actor import Right
 from reverie.http.call import Handler
+from reverie.http.door import MEMORY_QUERY
 from reverie.http.once import Once
 from reverie.http.routes import DocumentedAnswer, Form, Router
 
 PREFIX = "/v1/host/reverie"
-SCOPES = dict.fromkeys(
-    (f"{PREFIX}/memory", f"{PREFIX}/archives", f"{PREFIX}/dreams", f"{PREFIX}/index"), "x-host-reverie-memory-query"
-)
+SCOPES = {f"{PREFIX}/{path}": MEMORY_QUERY for path in ("memory", "archives", "dreams", "index", "export", "import")}
 ONCE = {
     "in": "header",
     "name": "Idempotency-Key",

@@ -22,6 +22,7 @@ from reverie.core.actor import Actor
 from reverie.core.errors import ReverieError
 from reverie.host import Host
 from reverie.http.admission import bearer
+from reverie.http.door import MEMORY_QUERY, require_scope
 from reverie.http.limits import key_of
 from reverie.http.reply import Reply
 from reverie.http.sse import ALIVE, event_stream, message, open_stream
@@ -77,6 +78,7 @@ async def _opened(connection: HTTPConnection) -> tuple[Feed, int]:
     token = bearer(connection.scope)
     check = partial(host.keys.authenticate, token, door="akashik")
     actor = await threads.run(Lane.LOOK, (token or "")[:16], check)
+    require_scope(actor, MEMORY_QUERY)
     state.limits.requests.take(key_of(actor))
     last = connection.headers.get("last-event-id") or asked.get("after_seq") or ""
 

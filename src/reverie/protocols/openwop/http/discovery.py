@@ -10,6 +10,7 @@ from starlette.responses import Response
 from reverie.core.run import ENGINE_VERSION
 from reverie.host import Host
 from reverie.http.call import Call
+from reverie.http.door import MEMORY_QUERY
 from reverie.http.reply import Reply
 from reverie.http.routes import DocumentedAnswer
 from reverie.protocols.openwop.capabilities import families, wired
@@ -20,7 +21,6 @@ from reverie.settings import Settings
 
 router = api("")
 PROTOCOL_VERSION = "1.0"
-MEMORY_QUERY = "x-host-reverie-memory-query"
 
 
 @router.route(
