@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
+from uuid import uuid4
 
 from reverie.client import RemoteHost
 from reverie.core.errors import Invalid
@@ -68,7 +69,10 @@ class RemoteCommands:
         """The answer of the host."""
         body = {**command, "reverie": self._options}
         path = f"/v1/memory_stores/{self._store}/reverie/tool"
-        answer: Any = self._client.post(path, cast_to=object, body=body)
+        options: Any = {
+            "headers": {"Idempotency-Key": uuid4().hex}
+        }  # the client repeats a request whose answer is lost
+        answer: Any = self._client.post(path, cast_to=object, body=body, options=options)
         return dict(answer)
 
     def run(self, command: Mapping[str, Any]) -> str:

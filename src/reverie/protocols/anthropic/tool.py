@@ -25,6 +25,15 @@ _TRIES = 3
 _UNITS = "BKMG"
 
 
+_SUCCESS = {
+    "create": "File created successfully at: {path}",
+    "str_replace": "The memory file has been edited.",
+    "insert": "The file {path} has been edited.",
+    "delete": "Successfully deleted {path}",
+    "rename": "Successfully renamed {old_path} to {new_path}",
+}
+
+
 class ToolFault(Exception):
     """Answer to the model when a command cannot be carried out."""
 
@@ -117,7 +126,7 @@ class MemoryCommands:
                 made = self._memories.create(self._actor, self._store, path, text, session=self._session)
             except PathConflict:
                 raise ToolFault(f"File {given} already exists") from None
-        return f"File created successfully at: {given}" + _note(made)
+        return success_text(command) + _note(made)
 
     def _str_replace(self, command: Mapping[str, Any]) -> str:
         given, old = _text(command, "path"), _text(command, "old_str")
@@ -144,7 +153,7 @@ class MemoryCommands:
         lines = (made.content or "").split("\n")
         first, last = max(0, changed - 2), min(len(lines), changed + 3)
         snippet = _number_lines(lines[first:last], first + 1)
-        message = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+        message = f"{success_text(command)} Here is the snippet showing the change (with line numbers):\n"
         return message + snippet + _note(made)
 
     def _insert(self, command: Mapping[str, Any]) -> str:
@@ -167,7 +176,7 @@ class MemoryCommands:
             return joined if joined.endswith("\n") else joined + "\n"
 
         made = self._edit(given, path, inserted)
-        return f"The file {given} has been edited." + _note(made)
+        return success_text(command) + _note(made)
 
     def _delete(self, command: Mapping[str, Any]) -> str:
         given = _text(command, "path")
@@ -183,7 +192,7 @@ class MemoryCommands:
                 raise ToolFault(absent) from None
         elif not self._memories.delete_below(self._actor, self._store, path + "/", session=self._session):
             raise ToolFault(absent)
-        return f"Successfully deleted {given}"
+        return success_text(command)
 
     def _rename(self, command: Mapping[str, Any]) -> str:
         old, new = _text(command, "old_path"), _text(command, "new_path")
@@ -214,7 +223,7 @@ class MemoryCommands:
             raise ToolFault(absent) from None
         if not moved:
             raise ToolFault(absent)
-        return f"Successfully renamed {old} to {new}"
+        return success_text(command)
 
     # files
 
@@ -269,6 +278,11 @@ class MemoryCommands:
         if self._view_limit is None or len(text) <= self._view_limit:
             return text
         return text[: self._view_limit] + "\n... (cut; use view_range to see more)"
+
+
+def success_text(command: Mapping[str, Any]) -> str:
+    """The text that answers an edit once it is made, without what it shows of the file."""
+    return _SUCCESS[command["command"]].format_map(command)
 
 
 def located(given: str) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
+import httpx2
 import pytest
-from anthropic import Anthropic, AsyncAnthropic
+from anthropic import Anthropic, AsyncAnthropic, RateLimitError
 from anthropic.lib.tools import ToolError
 from tests.contract.doors.anthropic.conftest import Live
 
@@ -312,6 +314,74 @@ def test_over_http(client: Anthropic, store: str) -> None:
     }
     assert call(command="view", path="/memories/../a")["is_error"] is True
     assert client.beta.memory_stores.memories.list(store).data[0].path == "/a"
+
+
+def test_an_edit_that_is_sent_again_with_its_key_is_made_once(client: Anthropic, store: str) -> None:
+    path = f"/v1/memory_stores/{store}/reverie/tool"
+
+    def twice(**body: Any) -> Any:
+        options: Any = {"headers": {"Idempotency-Key": uuid4().hex}}
+        first, second = (client.post(path, cast_to=object, body=body, options=options) for _ in range(2))
+        assert first["content"].startswith(second["content"])
+        return second
+
+    def text() -> str | None:
+        (found,) = client.beta.memory_stores.memories.list(store, view="full").data
+        return getattr(found, "content", None)
+
+    assert twice(command="create", path="/memories/a", file_text="one\n")["is_error"] is False
+    twice(command="insert", path="/memories/a", insert_line=0, insert_text="zero")
+    assert text() == "zero\none\n"
+    twice(command="str_replace", path="/memories/a", old_str="one", new_str="one one")
+    assert text() == "zero\none one\n"
+    assert twice(command="insert", path="/memories/a", insert_line=9, insert_text="x")["is_error"] is True
+    twice(command="rename", old_path="/memories/a", new_path="/memories/b")
+    assert twice(command="view", path="/memories/b")["content"].endswith("     3\t")
+    assert twice(command="delete", path="/memories/b") == {
+        "content": "Successfully deleted /memories/b",
+        "is_error": False,
+    }
+    assert client.beta.memory_stores.memories.list(store).data == []
+
+
+def test_an_edit_whose_answer_is_lost_is_made_once(client: Anthropic) -> None:
+    class Lossy(httpx2.HTTPTransport):
+        """Loses the answer to every first edit."""
+
+        lost = 0
+
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            answer = super().handle_request(request)
+            if b'"insert"' in request.read() and not self.lost:
+                self.lost += 1
+                answer.close()
+                raise httpx2.ReadError("lost", request=request)
+            return answer
+
+    transport = Lossy()
+    with Anthropic(
+        base_url=client.base_url, api_key=client.api_key, http_client=httpx2.Client(transport=transport)
+    ) as theirs:
+        tool = MemoryTool(theirs, store="assistant")
+        tool.call({"command": "create", "path": "/memories/a", "file_text": "one\n"})
+        tool.call({"command": "insert", "path": "/memories/a", "insert_line": 0, "insert_text": "zero"})
+        assert str(tool.call({"command": "view", "path": "/memories/a"})).count("zero") == 1
+    assert transport.lost == 1
+
+
+def test_edits_of_the_tool_count_as_entries(make_live: Callable[..., Live]) -> None:
+    client = make_live(entries_per_second=1).client()
+    store = client.beta.memory_stores.create(name="notes").id
+    path = f"/v1/memory_stores/{store}/reverie/tool"
+
+    def edit(count: int) -> None:
+        for number in range(count):
+            body = {"command": "create", "path": f"/memories/{number}", "file_text": "x"}
+            client.post(path, cast_to=object, body=body)
+
+    with pytest.raises(RateLimitError):
+        edit(100)
+    client.post(path, cast_to=object, body={"command": "view", "path": "/memories"})
 
 
 def test_the_asynchronous_tool(memory: Memory) -> None:

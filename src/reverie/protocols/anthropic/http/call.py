@@ -37,7 +37,17 @@ BETAS = {
 }
 """Betas of each family; one of them is enough."""
 PAGE = "page_"
+_CHANGES = frozenset({Right.WRITE, Right.DREAM})
+"""Rights that can change something: requests of others are answered as they come, whatever key they name."""
 _LOOK_AGAIN_SECONDS = 0.2
+
+
+class NotDone(Exception):
+    """The work answers that nothing was done. No `Idempotency-Key` binds that answer: a retry is carried out."""
+
+    def __init__(self, document: Any) -> None:
+        super().__init__()
+        self.document = document
 
 
 @dataclass
@@ -53,6 +63,8 @@ class AnthropicCall:
     idempotency_key: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
     """Headers of the answer."""
+    charge: Callable[[], None] = lambda: None
+    """Counts an entry about to be stored. Raises RateLimited."""
     wait_seconds: int = 0
     again: Callable[[], Any] | None = None
     """Poll repeated while the answer may wait; returns None for "not yet"."""
@@ -123,22 +135,25 @@ def route(method: str, path: str, work: Work, *, right: Right, retried: Work | N
             body=body,
             idempotency_key=request.headers.get("idempotency-key"),
             headers=own,
+            charge=lambda: limits.entries.take(key_of(actor), 1),
         )
         if right is Right.WRITE:
-            limits.entries.take(key_of(actor), 1)
+            call.charge()
         threads: Threads = request.app.state.threads
-        if retried is not None and call.idempotency_key is not None:
-            plain = Call(request.scope, request.receive)
-            plain._body = body
-            return await _ONCE(
-                plain,
-                f"anthropic.{work.__name__}",
-                lane,
-                lambda _: TextReply(work(call)),
-                now=lambda: TextReply(retried(call)),
-            )
-
-        answer = await threads.run(lane, actor.tenant, lambda: orjson.dumps(work(call)))
+        try:
+            if retried is not None and call.idempotency_key is not None and not actor.rights.isdisjoint(_CHANGES):
+                plain = Call(request.scope, request.receive)
+                plain._body = body
+                return await _ONCE(
+                    plain,
+                    f"anthropic.{work.__name__}",
+                    lane,
+                    lambda _: TextReply(work(call)),
+                    now=lambda: TextReply(retried(call)),
+                )
+            answer = await threads.run(lane, actor.tenant, lambda: orjson.dumps(work(call)))
+        except NotDone as undone:
+            answer = orjson.dumps(undone.document)
         if call.again is not None:
             again = call.again
             until = asyncio.get_running_loop().time() + call.wait_seconds

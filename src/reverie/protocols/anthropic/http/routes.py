@@ -10,7 +10,7 @@ from starlette.routing import Route
 from reverie.core.actor import Right
 from reverie.core.errors import Invalid
 from reverie.protocols.anthropic.http import PREFIX, dreams
-from reverie.protocols.anthropic.http.call import AnthropicCall, route
+from reverie.protocols.anthropic.http.call import AnthropicCall, NotDone, route
 from reverie.protocols.anthropic.http.documents import memory_document, store_document, version_document
 from reverie.protocols.anthropic.http.wire import (
     MemoryIn,
@@ -26,7 +26,7 @@ from reverie.protocols.anthropic.listing import Memory
 from reverie.protocols.anthropic.memories import Memories
 from reverie.protocols.anthropic.names import MEMORY, STORE, VERSION
 from reverie.protocols.anthropic.stores import Stores
-from reverie.protocols.anthropic.tool import MemoryCommands
+from reverie.protocols.anthropic.tool import MemoryCommands, success_text
 from reverie.protocols.anthropic.versions import VersionFilter, Versions
 
 OPERATIONS = ("created", "modified", "deleted")
@@ -58,7 +58,7 @@ def routes(base: str) -> list[Route]:
         route("GET", f"{memory}/reverie/why", why, right=read),
         route("GET", f"{memory}/reverie/derived", derived, right=read),
         route("POST", f"{store}/reverie/search", search, right=read),
-        route("POST", f"{store}/reverie/tool", tool, right=read),
+        route("POST", f"{store}/reverie/tool", tool, right=read, retried=tool_again),
         route("POST", all_dreams, dreams.create_dream, right=Right.DREAM),
         route("GET", all_dreams, dreams.list_dreams, right=read),
         route("GET", dream, dreams.get_dream, right=read),
@@ -291,6 +291,7 @@ def tool(call: AnthropicCall) -> Any:
     given = call.read(ToolIn)
     if given.command != "view":
         call.actor.require(Right.WRITE)
+        call.charge()
     call.host.use(Stores).get(call.actor, call.path["store"])
     options = given.reverie or ToolOptions()
     commands = MemoryCommands(
@@ -301,4 +302,14 @@ def tool(call: AnthropicCall) -> Any:
         on_exists=options.on_exists,
         view_limit=options.view_limit,
     )
-    return commands.handle(msgspec.to_builtins(given))
+    answer = commands.handle(msgspec.to_builtins(given))
+    if answer["is_error"]:
+        raise NotDone(answer)
+    return answer
+
+
+def tool_again(call: AnthropicCall) -> Any:
+    given = call.read(ToolIn)
+    if given.command == "view":
+        return tool(call)
+    return {"content": success_text(msgspec.to_builtins(given)), "is_error": False}
