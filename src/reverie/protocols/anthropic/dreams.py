@@ -102,6 +102,9 @@ class MemoryDreams:
         self._planner.sessions.check(actor, sessions or ())
         rules = self._rules.current(actor.tenant)
         check_options(options, rules.policy)
+        names = {"/model": model, **{f"/reverie/exclude/{at}": path for at, path in enumerate(options.exclude)}}
+        names |= {f"/reverie/transcripts/{at}/id": one.id for at, one in enumerate(transcripts)}
+        self._rules.check_names(actor.tenant, names, rules=rules)
         given = self._planner.sessions.cleaned(transcripts, rules)
         cleaned = self._parts.redactor.text(instructions, rules.known).text if instructions else None
         record = DreamRecord(

@@ -149,6 +149,8 @@ class Memories:
                 file = files.find_file(tx, record.id, made)
                 if file is None:
                     raise NotFound("The memory that this request made is gone.")
+                if file.sha256 != clean.sha256:  # changed since the request was first carried out
+                    return self._load(tx, record.id, MEMORY + made)
                 return Memory(record, file, clean.text, clean.findings)
 
             return body

@@ -100,6 +100,20 @@ def test_a_dream_has_every_field(client: Anthropic, store: str) -> None:
     assert client.beta.dreams.retrieve(dream.id) == dream
 
 
+@pytest.mark.parametrize("field", ["model", "transcripts", "exclude"])
+def test_names_that_hold_a_secret_are_refused(make_live: Callable[..., Live], github_token: str, field: str) -> None:
+    client = make_live(anthropic_unknown_model="extractive").client()
+    store = client.beta.memory_stores.create(name="notes").id
+    how: dict[str, Any] = {
+        "model": {"model": github_token},
+        "transcripts": {"reverie": {"transcripts": [{"id": github_token, "text": "Mira moved to Porto in May."}]}},
+        "exclude": {"reverie": {"exclude": [f"/{github_token}"]}},
+    }
+    fault = refused(lambda: ask(client, store, **how[field]), 400)
+    assert github_token not in fault.message
+    assert client.beta.dreams.list().data == []
+
+
 def test_a_new_store_gets_the_result_and_the_input_stays(
     client: Anthropic, store: str, work: Callable[[], int]
 ) -> None:

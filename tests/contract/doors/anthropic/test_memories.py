@@ -479,6 +479,18 @@ def test_idempotency_keys(client: Anthropic, store: str) -> None:
         assert memories.delete(first.id, memory_store_id=store, extra_headers=headers).id == first.id
 
 
+def test_a_create_sent_again_shows_the_memory_as_it_is_now(client: Anthropic, store: str) -> None:
+    memories, headers = client.beta.memory_stores.memories, {"Idempotency-Key": "two"}
+
+    def create() -> Any:
+        return memories.create(store, path="/a.md", content="first", view="full", extra_headers=headers)
+
+    made = create()
+    assert create() == made
+    memories.update(made.id, memory_store_id=store, content="second", path="/b.md")
+    assert create() == memories.retrieve(made.id, memory_store_id=store)
+
+
 def test_status_errors_carry_the_shape(client: Anthropic, store: str) -> None:
     with pytest.raises(APIStatusError) as fault:
         client.beta.memory_stores.memories.retrieve("mem_none", memory_store_id=store)
