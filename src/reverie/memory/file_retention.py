@@ -6,13 +6,14 @@ What becomes due is noted when it is replaced or deleted, under its instant: a s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from reverie.core.actor import Actor, Right
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import FILE_KIND, Entry, EntryState, Scope
 from reverie.core.errors import ReadOnly
 from reverie.core.event import NewEvent
-from reverie.core.query import Filter
+from reverie.core.query import Filter, each
 from reverie.memory import files
 from reverie.memory.files import COUNT_SPACE, DUE_SPACE, Due
 from reverie.memory.lifecycle import purge
@@ -81,12 +82,9 @@ def _destroy(tx: WriteTx, actor: Actor, due: Due) -> tuple[int, bool]:
 
 
 def _destroy_store(tx: WriteTx, actor: Actor, due: Due, seq: int) -> tuple[int, bool]:
-    own = [
-        entry
-        for entry in tx.scan(_TEXTS, limit=_BATCH).items
-        if str(entry.attributes.get("store", "")).endswith(due.store) and not entry.held
-    ]
-    if own:
+    texts = each(lambda cursor: tx.scan(_TEXTS, limit=_BATCH, cursor=cursor))
+    mine = (entry for entry in texts if str(entry.attributes.get("store", "")).endswith(due.store) and not entry.held)
+    if own := list(islice(mine, _BATCH)):
         return _purge(tx, actor, own), True
     for space in (files.paths(due.store), files.ids(due.store), files.versions(due.store), files.histories(due.store)):
         page = tx.documents(space, limit=_BATCH)

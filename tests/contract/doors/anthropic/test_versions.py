@@ -10,6 +10,7 @@ from tests.contract.doors.anthropic.conftest import Live, refused
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import Scope
 from reverie.memory.files import DUE_SPACE, KEPT_VERSIONS, paths, versions
+from reverie.privacy.reach import all_entries
 from reverie.protocols.anthropic.versions import VersionFilter
 
 
@@ -199,3 +200,22 @@ def test_a_deleted_store_is_destroyed_after_the_undo_window(make_host: Any, ada:
     left = host.parts.store.read(Scope("acme"), lambda tx: [tx.documents(space).items for space in spaces])
     assert left == [[], [], []]
     assert host.audit.verify(ada).ok
+
+
+def test_a_deleted_store_is_destroyed_behind_the_files_of_its_predecessor(make_host: Any, ada: Any, clock: Any) -> None:
+    """The store bound to the same ref before it left more files than one look at them reads, and they rest longer."""
+    host = make_host()
+    first = "memstore_" + host.memory_stores.create(ada, "a", metadata={"reverie.ref": "notes"}).id
+    for n in range(200):
+        host.memories.create(ada, first, f"/{n}", f"text {n}")
+    host.memory_stores.delete(ada, first)
+    host.rules.set_policy(ada, {"undo_window_ms": MS_PER_DAY})
+    second = "memstore_" + host.memory_stores.create(ada, "b", metadata={"reverie.ref": "notes"}).id
+    memory = "mem_" + host.memories.create(ada, second, "/a", "The old gate code is heron.").file.id
+    host.memories.update(ada, second, memory, content="The new gate code is otter.")
+    host.memory_stores.delete(ada, second)
+    clock.advance(MS_PER_DAY + 1)
+    assert host.file_retention.sweep(ada) == 2
+    left = host.parts.store.read(Scope("acme", "notes"), lambda tx: list(all_entries(tx, "notes")))
+    assert len(left) == 200
+    assert not any("gate code" in entry.content for entry in left)
