@@ -6,7 +6,7 @@ Only what an inventory shows is kept. A prompt, a handoff schema or a credential
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -281,8 +281,7 @@ def read_folder(folder: str, redactor: Redactor) -> Iterable[Agent]:
     if not folder:
         return ()
     try:
-        files: Sequence[Path] = sorted(Path(folder).expanduser().glob("*.json"))
-        for path in files:
+        for path in sorted(path for path in Path(folder).expanduser().iterdir() if path.match("*.json")):
             try:
                 for agent in read_manifest(orjson.loads(path.read_bytes()), redactor):
                     results[agent.id] = msgspec.structs.replace(agent, scope="host")

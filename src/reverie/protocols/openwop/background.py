@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from reverie.core.errors import Busy
@@ -45,9 +46,10 @@ class Background:
         thread.start()
 
     def stop(self) -> None:
-        """Ask all of it to end, and wait a while."""
+        """Ask all work to end, and wait for it for a few seconds in all."""
         self.stopping.set()
         with self._lock:
             threads = list(self._threads)
+        until = time.monotonic() + _JOIN_SECONDS
         for thread in threads:
-            thread.join(_JOIN_SECONDS)
+            thread.join(max(0.0, until - time.monotonic()))

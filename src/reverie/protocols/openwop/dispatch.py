@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from reverie.core.actor import Actor
+from reverie.core.canonical import sha256
 from reverie.core.dream import ModelFailed
 from reverie.core.entry import Entry, valid_ref
 from reverie.core.errors import Invalid, NotFound
@@ -25,7 +26,7 @@ from reverie.memory.search import Search
 from reverie.protocols.openwop.agents import Agent, Agents
 from reverie.protocols.openwop.injection import Injection
 from reverie.protocols.openwop.workflow import ActiveRun, Input, Node, Workflow
-from reverie.providers.chat import ModelFault, Prompt, Unsupported
+from reverie.providers.chat import NONSENSE, ModelFault, Prompt, Unsupported
 from reverie.search.confidence import WEAK
 from reverie.services import Services
 
@@ -140,6 +141,8 @@ class Dispatcher:
         spend = self._spend.guard(work.actor, work.run.id, rules.policy)
         try:
             said = chat.answer(prompt, spend, _ModelAnswer).answer
+            if not said.strip():
+                raise ModelFault(NONSENSE)
         except (ModelFault, Unsupported) as fault:
             kind = fault.kind if isinstance(fault, ModelFault) else "refused"
             raise ModelFailed(f"The model gave no usable answer ({kind}).", details={"fault": kind}) from None
@@ -154,8 +157,12 @@ def agent_of(run: Run) -> str | None:
 
 
 def _ref(inputs: Mapping[str, Any]) -> str:
-    """The memory an agent answers from: the one named, else the one of its id."""
-    ref = inputs.get("memoryRef") or inputs.get("agentId")
+    """The memory an agent answers from: the one named, else the one of its id, or of its hash where the id cannot name
+    a memory.
+    """
+    ref, agent_id = inputs.get("memoryRef"), inputs.get("agentId")
+    if not ref and isinstance(agent_id, str):
+        return agent_id if valid_ref(agent_id) else f"agent/{sha256(agent_id)[:32]}"
     if not isinstance(ref, str) or not valid_ref(ref):
         raise Invalid("inputs.memoryRef names a memory.", pointer="/inputs/memoryRef")
     return ref

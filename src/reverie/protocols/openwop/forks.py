@@ -23,6 +23,8 @@ from reverie.store.contract import ReadTx, WriteTx
 MODES = ("replay", "branch")
 _OVERLAY = ("inputs", "configurable", "metadata")
 _PAGE = 1000
+_MOST_EVENTS = 2**53
+"""More than any run has: a number that a store can compare."""
 
 
 class Forks:
@@ -56,7 +58,7 @@ class Forks:
             raise Invalid(f"mode is one of {', '.join(MODES)}.", pointer="/mode")
         if from_seq is None and mode == "branch":
             raise Invalid("A branch names the event it starts from.", pointer="/fromSeq")
-        at = from_seq or 0
+        at = min(from_seq or 0, _MOST_EVENTS)
         if at < 0:
             raise Invalid("fromSeq is at least 0.", pointer="/fromSeq")
         if not self._runs.events(actor, source, after=at - 1, limit=1):

@@ -18,7 +18,7 @@ import orjson
 from reverie.core.actor import Actor, Right
 from reverie.core.canonical import canonical
 from reverie.core.entry import Entry, EntryState, Scope
-from reverie.core.errors import Forbidden, Invalid, NotFound, ReadOnly, ReverieError
+from reverie.core.errors import Conflict, Forbidden, Invalid, NotFound, ReadOnly, ReverieError
 from reverie.core.event import Event, NewEvent
 from reverie.core.query import Filter
 from reverie.core.run import RUN_SPACE, Fault, Fork, Interrupted, Run, RunOver, RunStatus
@@ -342,6 +342,10 @@ class Runs:
                 run = load_run(tx, run_id)
             except NotFound:
                 return None
+            except Conflict:  # a newer host wrote it, and recovers it
+                if waiting:
+                    return None
+                raise
             if run.ended:
                 if waiting:
                     return None
@@ -380,14 +384,15 @@ class Runs:
                     return self.get(dataclasses.replace(actor, rights=actor.rights | {Right.READ}), run.id)
                 except ReverieError as error:
                     fault = Fault(error.reason, error.message, _plain(error.details))
-                    return self._finish(actor, run, RunStatus.FAILED, fault=fault)
+                    return self._finish(actor, run, RunStatus.FAILED, fault=fault, node_end=work.node_end)
                 except Exception as error:
                     fault = Fault("internal_error", "Something went wrong here.")
                     self._finish(actor, run, RunStatus.FAILED, fault=fault)
                     raise error
                 finally:
                     self._rules.end_run(actor, run.id)
-                return self._finish(actor, run, RunStatus.COMPLETED, variables=_stored_variables(variables))
+                stored = _stored_variables(variables)
+                return self._finish(actor, run, RunStatus.COMPLETED, variables=stored, node_end=work.node_end)
 
     def _settle(self, actor: Actor, run: Run) -> Run | None:
         """Settle a run that stopped inside or between its steps: cancelled, paused, or left as it is because the
@@ -415,6 +420,7 @@ class Runs:
         *,
         fault: Fault | None = None,
         variables: Mapping[str, Any] | None = None,
+        node_end: NewEvent | None = None,
     ) -> Run:
         known = self._rules.current(actor.tenant).known
         clean = fault
@@ -426,6 +432,8 @@ class Runs:
             stored = load_run(tx, run.id)
             if stored.ended or stored.attempts != run.attempts:
                 return stored  # someone else took it over
+            if node_end is not None:
+                tx.append(node_end)
             end = RunStatus.CANCELLED if stored.status is RunStatus.CANCELLING else status
             if end is not RunStatus.CANCELLED:
                 stored = msgspec.structs.replace(stored, fault=clean, variables=variables or {})

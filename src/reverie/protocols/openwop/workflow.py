@@ -105,6 +105,8 @@ class ActiveRun:
         self.actor = actor
         """Acts in the name of the run: its events go to the run's stream."""
         self.run = run
+        self.node_end: NewEvent | None = None
+        """The end of a node that shows the run's result or fault: stored together with the end of the run."""
         self._completed: frozenset[str] | None = frozenset() if run.attempts == 1 else None
         """Nodes that ended in an earlier attempt; None: not looked up yet."""
 
@@ -150,9 +152,12 @@ class ActiveRun:
         except RunOver:
             raise
         except ReverieError as fault:
-            self.note("node.failed", node=node_id, code=fault.reason)
+            self.node_end = self._event("node.failed", node=node_id, code=fault.reason)
             raise
-        self.note("node.completed", node=node_id, **({"output": True} if output else {}))
+        if output:
+            self.node_end = self._event("node.completed", node=node_id, output=True)
+        else:
+            self.note("node.completed", node=node_id)
         self._completed = self._ended_before() | {node_id}
 
     def _boundary(self, tx: ReadTx) -> None:
@@ -167,12 +172,16 @@ class ActiveRun:
         return self._completed
 
     def note(self, name: str, **data: Any) -> None:
-        """Append an event to the run's stream."""
+        """Append an event to the run's stream. Raises RunOver."""
 
         def body(tx: WriteTx) -> None:
-            tx.append(NewEvent(name, "RUN", self.actor.id, data={**mark(tx, self.actor), **data}))
+            mark(tx, self.actor)
+            tx.append(self._event(name, **data))
 
         self._parts.store.write(Scope(self.actor.tenant), body)
+
+    def _event(self, name: str, **data: Any) -> NewEvent:
+        return NewEvent(name, "RUN", self.actor.id, data={"run": self.run.id, **data})
 
     def register(self, secrets: Mapping[str, str]) -> int:
         """Secrets that the run's vault resolved: replaced in all it writes, forgotten when it ends."""

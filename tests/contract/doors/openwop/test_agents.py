@@ -180,6 +180,11 @@ def test_agents_of_the_host_are_seen_by_every_tenant(make_server: Any, tmp_path:
     assert server.caller().get("/v1/agents/from-command").status_code == 404
 
 
+def test_a_folder_of_manifests_that_does_not_exist_is_refused_at_the_start(make_server: Any, tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="folder of agent manifests"):
+        make_server(agents=str(tmp_path / "misspelt"))
+
+
 def test_a_bad_manifest_on_disk_is_named_at_the_start(make_server: Any, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{not json")
     with pytest.raises(Invalid, match=r"bad\.json"):

@@ -15,6 +15,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.clock import to_iso
 from reverie.jobs.tasks import Tasks
 from reverie.protocols.openwop.commitments import key_of
+from reverie.protocols.openwop.runs import Runs
 
 CONSOLIDATE = "/v1/host/sample/memory/consolidate"
 FIRE = "/v1/host/sample/commitment/fire"
@@ -85,6 +86,22 @@ def test_a_bad_commitment_is_refused(ada: Any, bad: dict[str, Any]) -> None:
     answer = ada.post(FIRE, bad)
     assert answer.status_code == 400
     valid(answer.json(), ERROR)
+
+
+@pytest.mark.parametrize("condition", ["time", "predicate"])
+def test_a_commitment_that_a_worker_fires_first_is_answered_all_the_same(
+    seamed: Any, ada: Any, monkeypatch: pytest.MonkeyPatch, condition: str
+) -> None:
+    around = Runs.around
+
+    def later(runs: Runs, actor: Actor, *given: Any, **named: Any) -> Any:
+        assert seamed.host.commitments.fire_due(actor) == 1
+        return around(runs, actor, *given, **named)
+
+    monkeypatch.setattr(Runs, "around", later)
+    answer = ada.post(FIRE, {"memoryRef": "notes", "condition": condition})
+    assert answer.status_code == 200, answer.text
+    assert (answer.json()["fireCount"], answer.json()["event"]["condition"]) == (1, condition)
 
 
 def fired(caller: Any) -> int:

@@ -14,7 +14,7 @@ from reverie.core.actor import Actor
 from reverie.core.run import DISPATCH
 from reverie.host import Host
 from reverie.protocols.openwop.dispatch import ANSWERS
-from reverie.providers.chat import ChatReply, Prompt
+from reverie.providers.chat import NONSENSE, ChatReply, Prompt
 from reverie.providers.llm import PaidChat
 
 NOTES = [
@@ -129,6 +129,19 @@ def test_bad_requests_make_no_run(server: Any, acme: Any, inputs: dict[str, Any]
     assert not server.host.reader.events(actor, after=before, types=("run.started",))
 
 
+@pytest.mark.parametrize("agent", ["acme/ops@1", "ops//night", "ops/"])
+def test_an_agent_whose_id_cannot_name_a_memory_is_dispatched(server: Any, acme: Any, agent: str) -> None:
+    actor = install(server, acme)
+    server.host.agents.install(actor, {"agentId": agent, "persona": "Night watch", "modelClass": "general"})
+    run, events = run_of(acme, dispatch(acme, "Which port does the staging database use?", agentId=agent))
+    assert (run["status"], run["variables"]["outcome"]) == ("completed", "escalated")
+    (ref,) = [event["payload"]["memoryRef"] for event in events if event["type"] == "agent.reasoned"]
+    acme.put(NOTES[0], ref=ref)
+    run, _ = run_of(acme, dispatch(acme, "Which port does the staging database use?", agentId=agent))
+    assert run["variables"]["answer"][0]["content"] == NOTES[0]
+    assert run_of(acme, dispatch(acme, "staging database port?", agentId="ops"))[0]["variables"]["answer"]
+
+
 def test_an_agent_of_another_tenant_cannot_be_dispatched(server: Any, acme: Any) -> None:
     install(server, acme)
     assert dispatch(server.caller(), "staging database port").status_code == 404
@@ -145,6 +158,8 @@ def test_the_seam_dispatches_the_agents_of_the_suite(seamed: Any, ada: Any) -> N
     assert {event["type"] for event in body["events"]} >= {"agent.reasoned", "agent.decided"}
     assert all(event["agentId"] == agent for event in body["events"])
     assert ada.post("/v1/host/sample/agents/unknown/dispatch", json={"task": "x"}).status_code == 404
+    assert ada.post(path, json={"task": {"steps": ["one", 2]}}).status_code == 200
+    assert ada.post(path, json={"task": {"steps": 2**64}}).json()["error"] == "validation_error"
 
 
 def test_without_seams_the_seam_does_not_exist(server: Any, acme: Any) -> None:
@@ -185,6 +200,14 @@ def test_a_model_answers_from_the_same_memories(server: Any, acme: Any) -> None:
     assert len(model.prompts) == 2
     assert "A careful operator" in model.prompts[0].system
     assert host.spend.day(actor).calls == 2
+
+
+def test_a_model_that_answers_nothing_has_failed(server: Any, acme: Any) -> None:
+    actor = install(server, acme)
+    host = with_model(server, Scripted('{"answer": " "}'))
+    run = host.runs.start(actor, DISPATCH, inputs={"agentId": "ops", "task": "staging database port?"})
+    assert run.fault is not None
+    assert (run.fault.code, run.fault.details) == ("model_failed", {"fault": NONSENSE})
 
 
 def test_a_forget_reaches_the_answer_of_a_model(server: Any, acme: Any) -> None:

@@ -87,9 +87,10 @@ def test_a_branch_is_a_new_run_that_writes_anew(ada: Any) -> None:
 def test_a_fork_beyond_the_log_is_refused_first(ada: Any, mode: str) -> None:
     source = start(ada, "conformance-noop")["runId"]
     for overlay in ({}, {"runOptionsOverlay": {"tags": ["x"]}}):
-        answer = fork(ada, source, mode=mode, fromSeq=3, **overlay)
-        assert (answer.status_code, answer.json()["error"]) == (422, "invalid_from_seq")
-        valid(answer.json(), ERROR)
+        for beyond in (3, 2**63, 10**30):
+            answer = fork(ada, source, mode=mode, fromSeq=beyond, **overlay)
+            assert (answer.status_code, answer.json()["error"]) == (422, "invalid_from_seq")
+            valid(answer.json(), ERROR)
     assert fork(ada, source, mode=mode, fromSeq=2).status_code == 201
 
 

@@ -14,6 +14,7 @@ from tests.stores import on_one_store
 from reverie.core.entry import Scope
 from reverie.core.event import NewEvent
 from reverie.core.run import RUN_SPACE
+from reverie.protocols.openwop.runs import Runs
 
 
 def frames(caller: Any, run_id: str, query: str = "", **headers: str) -> list[dict[str, str]]:
@@ -80,15 +81,47 @@ def test_a_buffer_out_of_range_is_refused(ada: Any, wrong: str) -> None:
     assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
 
 
-def test_a_run_of_a_newer_engine_is_refused_whole(seamed: Any, ada: Any) -> None:
-    run = start(ada, "conformance-noop")["runId"]
+def of_a_newer_engine(server: Any, caller: Any, run: str) -> str:
+    """The run, as a later version of the host would store it."""
 
     def raise_version(tx: Any) -> None:
         stored = json.loads(tx.load(RUN_SPACE, run).body)
         body = json.dumps(stored | {"engine": 2, "status": "a-status-of-the-future"}).encode()
         tx.save(RUN_SPACE, run, body, seq=tx.append(NewEvent("document.saved", "TEST", "test")))
 
-    seamed.host.parts.store.write(Scope(ada.tenant), raise_version)
+    server.host.parts.store.write(Scope(caller.tenant), raise_version)
+    return run
+
+
+def test_a_run_of_a_newer_engine_stops_no_other_from_being_cancelled_or_recovered(seamed: Any, ada: Any) -> None:
+    newer = of_a_newer_engine(seamed, ada, begin(ada, "conformance-cancellable", delayMs=60_000))
+    going = begin(ada, "conformance-cancellable", delayMs=60_000)
+    results = ada.post("/v1/runs:bulk-cancel", {"runIds": [newer, going]}).json()["results"]
+    assert [(item["runId"], item["ok"]) for item in results] == [(newer, False), (going, True)]
+    assert results[0]["error"]["code"] == "engine_version_mismatch"
+    assert seamed.host.runs.recover(seamed.host.system_actor(ada.tenant)) == 0
+
+
+@pytest.mark.parametrize(("workflow", "last"), [("identity", "node.completed"), ("failure", "node.failed")])
+def test_whoever_reads_the_end_of_a_node_early_reads_what_stays(
+    seamed: Any, ada: Any, monkeypatch: pytest.MonkeyPatch, workflow: str, last: str
+) -> None:
+    early: list[dict[str, Any]] = []
+    finish = Runs._finish
+
+    def looked(runs: Runs, actor: Any, run: Any, *given: Any, **named: Any) -> Any:
+        early.extend(ada.get(f"/v1/runs/{run.id}/events").json()["events"])
+        return finish(runs, actor, run, *given, **named)
+
+    monkeypatch.setattr(Runs, "_finish", looked)
+    run = start(ada, f"conformance-{workflow}", inputs={"payload": {"a": 1}})
+    found = events(ada, run["runId"])
+    assert last in [event["type"] for event in found]
+    assert early == found[: len(early)]
+
+
+def test_a_run_of_a_newer_engine_is_refused_whole(seamed: Any, ada: Any) -> None:
+    run = of_a_newer_engine(seamed, ada, start(ada, "conformance-noop")["runId"])
     answer = ada.get(f"/v1/runs/{run}")
     assert (answer.status_code, answer.json()["error"]) == (409, "engine_version_mismatch")
     assert answer.json()["details"] == {"runId": run, "persistedVersion": 2, "currentVersion": 1}

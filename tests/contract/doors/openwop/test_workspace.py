@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 from tests.contract.doors.openwop.schemas import ERROR, FILE, LISTED_FILE, UPDATED, valid
-from tests.contract.doors.openwop.test_runs import start
+from tests.contract.doors.openwop.test_runs import events, fill, of_type, start
 from tests.stores import on_one_store
 
 from reverie.protocols.openwop.workspace import MAX_FILE_BYTES, MAX_FILES, MAX_VERSIONS
@@ -251,6 +251,17 @@ def test_a_run_shows_the_files_there_were_at_its_start(acme: Any) -> None:
 def test_the_index_is_written_by_dreams_alone(acme: Any) -> None:
     refused(put(acme, "MEMORY-INDEX.json", "{}"), 403, "forbidden")
     refused(acme.delete(url("MEMORY-INDEX.json")), 403, "forbidden")
+
+
+def test_without_the_family_a_distillation_writes_no_index(make_server: Any) -> None:
+    caller = make_server(openwop_workspace=False, openwop_seams=True).caller()
+    fill(caller, "notes")
+    run = start(caller, "reverie.memory.distill", inputs={"memoryRef": "notes"})["runId"]
+    caller.post("/v1/host/sample/memory/distill", {"memoryRef": "notes"}).raise_for_status()
+    found = caller.get("events?limit=1000").json()["events"]
+    assert "memory.compacted" in {event["type"] for event in found}
+    assert "workspace.updated" not in {event["type"] for event in found}
+    assert of_type(events(caller, run), "memory.compacted")[0]["payload"]["distillation"]["indexUpdated"] is False
 
 
 def test_a_host_without_the_family_says_so_at_every_path(make_server: Any) -> None:

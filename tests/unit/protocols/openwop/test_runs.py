@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +14,7 @@ from reverie.core.entry import Draft
 from reverie.core.errors import Invalid
 from reverie.core.run import RunStatus
 from reverie.host import Host
+from reverie.protocols.openwop import background
 from reverie.protocols.openwop.workflow import ActiveRun, Workflow
 
 
@@ -98,3 +101,15 @@ def test_a_fault_of_the_host_fails_the_run_without_its_message(host: Host, ada: 
     failed = host.runs.get(ada, str(event.data["run"]))
     assert failed.fault is not None
     assert (failed.fault.code, "zebra" in failed.fault.message) == ("internal_error", False)
+
+
+def test_a_host_with_busy_runs_stops_in_the_time_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "_JOIN_SECONDS", 0.2)
+    work, busy = background.Background(), threading.Event()
+    for _ in range(60):
+        work.start(busy.wait)
+    started = time.monotonic()
+    work.stop()
+    taken = time.monotonic() - started
+    busy.set()
+    assert 0.2 <= taken < 5.0

@@ -215,7 +215,7 @@ def distill(call: Call, body: DistillIn) -> Response:
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     if body.token_budget is not None:
         check_budget(body.token_budget)
-    secrets = _secrets(body.secrets)
+    secrets, index = _secrets(body.secrets), body.index_emitted and call.settings.openwop_workspace
     given = None if body.sources is None else _source_texts(body.sources)
     if given is None and not call.host.reader.page(call.actor, body.memory_ref, limit=1).items:
         given = list(CORPUS)
@@ -232,7 +232,7 @@ def distill(call: Call, body: DistillIn) -> Response:
             run_id=acting.run,
             budget=body.token_budget,
             sources=given,
-            index=body.index_emitted,
+            index=index,
             secrets=secrets,
             summarizer_output=body.summarizer_output,
         ),
@@ -245,13 +245,13 @@ def distill(call: Call, body: DistillIn) -> Response:
     answer: dict[str, Any] = {
         "event": flat(_event(call, done.report.seq)),
         "archiveChecksum": done.report.checksum,
-        "indexUpdated": body.index_emitted,
+        "indexUpdated": index,
         "runId": run.id,
         "archive": done.archive,
         "outputContent": done.content,
         **_secret_count(body.secrets),
     }
-    if body.index_emitted:
+    if index:
         answer["indexFile"] = file_document(call.host.use(Workspace).get(call.actor, INDEX_PATH))
     return Reply(answer)
 
@@ -291,12 +291,13 @@ def consolidate(call: Call, body: ConsolidateIn) -> Response:
     ),
 )
 def fire(call: Call, body: CommitmentIn) -> Response:
-    """Make a commitment whose condition holds, and look at it twice: it fires once."""
+    """Make a commitment whose condition holds, and look at it twice: it fires once, here or in a worker."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     if body.condition not in ("time", "predicate"):
         raise Invalid("condition is time or predicate.", pointer="/condition")
     canary = f"intention-canary-{uuid4().hex}"
     host, tag = call.host, f"commitment:{uuid4().hex}"
+    before = host.reader.snapshot(call.actor)
     if body.condition == "time":
         made = host.use(Commitments).make(
             call.actor, body.memory_ref, f"Remind them. {canary}", due=host.parts.clock.now()
@@ -305,14 +306,15 @@ def fire(call: Call, body: CommitmentIn) -> Response:
         made = host.use(Commitments).make(call.actor, body.memory_ref, f"Tell them. {canary}", tag=tag)
         host.entries.put(call.actor, body.memory_ref, [Draft("The condition holds.", tags=(tag,))])
     key = key_of(made.ref, made.id)
-    run, fired = host.use(Runs).around(
+    run, _ = host.use(Runs).around(
         call.actor,
         COMMITMENTS,
-        lambda acting: sum(host.use(Commitments).settle(acting, key) for _ in range(2)),
+        lambda acting: [host.use(Commitments).settle(acting, key) for _ in range(2)],
         ref=body.memory_ref,
     )
-    events = [event for _, event in host.use(Runs).events(call.actor, run) if event.type == "commitment.fired"]
-    answer: dict[str, Any] = {"event": flat(events[0]), "fireCount": fired, "runId": run.id}
+    fired = host.reader.events(call.actor, after=before, types=("commitment.fired",))
+    events = [event for event in fired if event.entry_id == made.id]
+    answer: dict[str, Any] = {"event": flat(events[0]), "fireCount": len(events), "runId": run.id}
     if body.include_intention_canary:
         answer["intentionCanary"] = canary
     return Reply(answer)

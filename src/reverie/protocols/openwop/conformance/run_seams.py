@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any, Literal
 
-import orjson
 from msgspec import Meta
 from starlette.responses import Response
 
+from reverie.core.canonical import canonical
 from reverie.core.clock import from_iso
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.run import DISPATCH
@@ -173,7 +173,7 @@ class DispatchIn(Open):
 )
 def dispatch(call: Call, agent_id: Segment, body: DispatchIn) -> Response:
     """A run of the agent, through the same workflow as any other dispatch."""
-    task = body.task if isinstance(body.task, str) else orjson.dumps(body.task or "anything").decode()
+    task = body.task if isinstance(body.task, str) else canonical(body.task or "anything").decode()
     inputs = {"agentId": agent_id, "task": task, "availableTools": body.available_tools or []}
     run = call.host.use(Runs).start(call.actor, DISPATCH, inputs=inputs)
     if run.fault is not None:

@@ -59,8 +59,7 @@ def fired(event: Event) -> dict[str, Any]:
     """`commitment.fired`: without the intention."""
     data = event.data
     payload = {"commitmentId": data["commitment"], "memoryRef": data["ref"], "condition": data["condition"]}
-    optional = (("memoryId", event.entry_id), ("enqueuedRunId", data.get("enqueued")))
-    return payload | {name: value for name, value in optional if value}
+    return payload | ({"memoryId": event.entry_id} if event.entry_id else {})
 
 
 def updated(event: Event) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from reverie.core.actor import Actor, Right
 from reverie.core.clock import to_iso
 from reverie.core.entry import Entry
-from reverie.core.errors import Forbidden, Invalid, NotFound
-from reverie.core.run import END_EVENTS, Run, RunStatus
+from reverie.core.errors import Conflict, Forbidden, Invalid, NotFound
+from reverie.core.run import DISTILL, END_EVENTS, Run, RunStatus
 from reverie.host import Host
 from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
@@ -89,7 +89,7 @@ def start(call: Call, body: RunIn, work_id: str | None) -> Response:
     run = call.host.use(Runs).start(
         call.actor,
         body.workflow_id,
-        inputs=body.inputs,
+        inputs=_inputs(call, body),
         configurable=body.configurable,
         tags=body.tags or (),
         metadata=body.metadata,
@@ -97,6 +97,13 @@ def start(call: Call, body: RunIn, work_id: str | None) -> Response:
         run_id=work_id,
     )
     return Reply({"runId": run.id, "status": run.status.value, **_urls(run)}, 201)
+
+
+def _inputs(call: Call, body: RunIn) -> dict[str, Any] | None:
+    """The inputs of a run. Where workspace files are not served, no distillation writes the index."""
+    if call.settings.openwop_workspace or body.workflow_id != DISTILL:
+        return body.inputs
+    return {**(body.inputs or {}), "indexEmitted": False}
 
 
 @router.get(
@@ -195,7 +202,7 @@ def bulk_cancel(call: Call, body: BulkIn) -> Response:
 def _cancel_one(call: Call, run_id: str) -> dict[str, Any]:
     try:
         run = call.host.use(Runs).cancel(call.actor, run_id)
-    except (NotFound, Forbidden) as fault:
+    except (NotFound, Forbidden, Conflict) as fault:
         return {"runId": run_id, "ok": False, "error": {"code": fault.reason, "message": fault.message}}
     if run.status in (RunStatus.COMPLETED, RunStatus.FAILED):
         message = f"This run has ended: it is {run.status.value}."
