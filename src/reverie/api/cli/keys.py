@@ -127,11 +127,15 @@ def rotate(
     Example:
       reverie keys rotate 4x7k2m9q0r1t --overlap 24h
     """
-    from reverie.core.clock import parse_duration
+    from reverie.core.clock import LATEST, SystemClock, parse_duration
+    from reverie.core.errors import Invalid
 
+    overlap_ms = parse_duration(overlap)
+    if SystemClock().now() + overlap_ms > LATEST:
+        raise Invalid("--overlap: this time is out of range.")
     with session(DEFAULT_TENANT, data, database_url, text=False) as opened:
         key_id = pick(key_id, (key.id for key in opened.host.keys.all(None)))
-        made = opened.host.keys.rotate(key_id, overlap_ms=parse_duration(overlap))
+        made = opened.host.keys.rotate(key_id, overlap_ms=overlap_ms)
     _print_new(made, json)
 
 

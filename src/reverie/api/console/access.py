@@ -68,7 +68,7 @@ def take_cookie(request: Request, response: Response) -> None:
 def check_form(request: Request, session_id: str, sent: str) -> None:
     """Refuse a form that this session's own pages did not send."""
     site = request.headers.get("sec-fetch-site")
-    if site not in (None, "same-origin") or not hmac.compare_digest(form_token(session_id), sent):
+    if site not in (None, "same-origin") or not hmac.compare_digest(form_token(session_id).encode(), sent.encode()):
         raise Forbidden("This form was not sent by the console itself. Reload the page and try again.")
 
 

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from reverie.api.console import access
 from reverie.api.console.page import Document, Look, Page, See
 from reverie.core.actor import Right
-from reverie.core.clock import parse_duration, short_duration, to_iso
+from reverie.core.clock import LATEST, parse_duration, short_duration, to_iso
 from reverie.core.errors import Forbidden, Invalid, NotFound
 from reverie.core.policy import CHOICES, TenantPolicy
 from reverie.core.query import Lease
@@ -257,6 +257,8 @@ def make_key(look: Look) -> Document:
         raise Forbidden("A key cannot give rights that it does not have.")
     life = look.form_field("expires")
     expires = look.host.parts.clock.now() + parse_duration(life, pointer="/expires") if life else None
+    if expires is not None and expires > LATEST:
+        raise Invalid("The time is out of range.", pointer="/expires")
     authority = None if Right.ADMIN.value in wanted and look.actor.authority == 10 else min(4, look.actor.authority)
     made = look.host.keys.create(
         look.actor.tenant, name=look.form_field("name"), rights=wanted, authority=authority, expires_at=expires
@@ -265,12 +267,15 @@ def make_key(look: Look) -> Document:
 
 
 def change_key(look: Look) -> See | Document:
-    """Rotate or revoke a key of this tenant."""
+    """Rotate or revoke a key of this tenant. Rotating shows a key, so it must not give more than the caller has."""
     look.actor.require(Right.ADMIN)
     key_id, what = look.form_field("key"), look.form_field("change")
-    if key_id not in {key.id for key in look.host.keys.all(look.actor.tenant)}:
+    key = next((key for key in look.host.keys.all(look.actor.tenant) if key.id == key_id), None)
+    if key is None:
         raise NotFound("This tenant has no key with that id.")
     if what == "rotate":
+        if not set(key.rights) <= look.actor.rights or key.authority > look.actor.authority:
+            raise Forbidden("A key cannot give rights that it does not have.")
         made = look.host.keys.rotate(key_id, overlap_ms=3_600_000)
         return show(look) | {"new_key": {"id": made.id, "key": made.key}}
     if what != "revoke":

@@ -368,7 +368,7 @@ def asset(name: str) -> str:
 def _message(request: Request, session: str | None) -> str:
     """The sentence that a change left for this page; nothing when someone else wrote it."""
     said = request.query_params.get("said", "")
-    fits = hmac.compare_digest(access.seal(session, said), request.query_params.get("seal", ""))
+    fits = hmac.compare_digest(access.seal(session, said).encode(), request.query_params.get("seal", "").encode())
     return said[:300] if session and said.isprintable() and fits else ""
 
 

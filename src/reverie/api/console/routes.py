@@ -7,7 +7,6 @@ from contextlib import suppress
 from functools import cache, partial
 from importlib import resources
 from typing import Any
-from urllib.parse import urlsplit
 
 import orjson
 from starlette.requests import Request
@@ -161,10 +160,9 @@ async def _sign_out(request: Request) -> Response:
 
 
 def _onward(sent: str) -> str:
-    """Return the path to open after signing in, if it is a path of this server, else nothing."""
-    parts = urlsplit(sent)
+    """The path to open after signing in; empty when it is not a plain path of this server."""
     plain = sent.startswith("/") and not sent.startswith("//") and "\\" not in sent and sent.isprintable()
-    return sent if plain and not parts.scheme and not parts.netloc and len(sent) < 2000 else ""
+    return sent if plain and len(sent) < 2000 else ""
 
 
 async def _static(request: Request) -> Response:

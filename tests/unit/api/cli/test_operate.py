@@ -16,6 +16,12 @@ from reverie.settings import Settings
 Cli = Any
 
 
+def test_a_key_is_not_kept_valid_beyond_the_last_year(cli: Cli) -> None:
+    made = cli("keys", "create", "--json").json
+    cli("keys", "rotate", made["id"], "--overlap", "9999999d").failed("--overlap")
+    assert made["id"] in cli("keys", "list").out
+
+
 def test_keys(cli: Cli) -> None:
     made = cli("keys", "create", "--tenant", "acme", "--json").json
     assert set(made) >= {"id", "tenant", "key"}

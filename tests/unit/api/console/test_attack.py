@@ -144,3 +144,32 @@ def test_the_log_holds_no_words_of_pages(site: Site, caplog: pytest.LogCaptureFi
     own = [str(vars(record)) for record in caplog.records if record.name.startswith("reverie")]
     assert any("request.done" in record for record in own)
     assert not [record for record in own if "zanzibar" in record]
+
+
+@pytest.mark.parametrize(
+    "path", ["/sign-in?next=//%5B", "/sign-in?seal=%C3%A9", "/nowhere?seal=%C3%A9", "/docs?seal=%C3%A9"]
+)
+def test_a_strange_address_is_no_fault_of_the_host(site: Site, path: str) -> None:
+    assert site.browser().get(path).status_code in (200, 404)
+
+
+def test_a_token_that_is_not_ascii_is_a_foreign_form(site: Site) -> None:
+    browser = site.browser(site.key())
+    assert browser.post("/forget", data={"token": "\u00e9", "do": "preview", "subject": "x"}).status_code == 403
+    assert browser.post("/sign-out", data={"token": "\u00e9"}).headers["location"] == "/"
+
+
+def test_a_key_that_would_expire_after_the_last_year_is_refused_and_the_page_stays(site: Site) -> None:
+    browser = site.browser(site.key())
+    form = {"do": "make_key", "token": token(browser), "rights": "read", "expires": "9999999d"}
+    assert browser.post("/operate", data=form).status_code == 400
+    assert browser.get("/operate").status_code == 200
+
+
+@pytest.mark.parametrize("what", ["rotate", "revoke"])
+def test_an_administrator_does_not_get_the_rights_of_another_key_by_rotating_it(site: Site, what: str) -> None:
+    whole = site.host.keys.create("acme", rights=("read", "write", "dream", "admin"))
+    lesser = site.browser(site.key("acme", "read", "admin"))
+    answer = lesser.post("/operate", data={"do": "change_key", "token": token(lesser), "key": whole.id, "change": what})
+    assert answer.status_code == (403 if what == "rotate" else 303)
+    assert bool(site.host.keys.valid([whole.id])) is (what == "rotate")
