@@ -30,6 +30,7 @@ from reverie.services import Services
 from reverie.store.contract import ReadTx
 
 _LEAST_TO_CONDENSE = 5
+_LEAST_FILE_BYTES = 64
 INSIGHTS = "/insights/"
 ARCHIVE_SCHEMA = "reverie.memory-dream/1"
 
@@ -135,26 +136,28 @@ class DreamPlanner:
         writes: dict[str, FileWrite],
         composed: list[Made],
     ) -> int:
-        """Distil the transcripts into the file of the day; return the number of those left for later."""
+        """Distil the transcripts into the files of the day; return the number of those left for later."""
         part, later = self._fitting(left, rules, budget, record)
         if not part:
             return later
         text = self._compose(actor, record, store, part, rules, budget, composed)
-        day = rules.policy.local(self._parts.clock.now()).date().isoformat()
-        path = _free_path(f"{INSIGHTS}{day}", memories)
-        there = next((memory for memory in memories if memory.file.path == path), None)
-        earlier = writes[path].text if path in writes else (there.content if there is not None else None)
-        joined = f"{earlier.rstrip()}\n{text}\n" if earlier and earlier.strip() else f"{text}\n"
-        most = rules.policy.max_memory_bytes
-        number = 2
-        while len(joined.encode()) > most and number < 100:
-            path = f"{INSIGHTS}{day}-{number}.md"
-            there = next((memory for memory in memories if memory.file.path == path), None)
-            joined = f"{there.content}\n{text}\n" if there is not None and there.content else f"{text}\n"
-            number += 1
+        lines: Sequence[str] = text.split("\n")
         tags = tuple(sorted({tag for entry in part for tag in subject_tags(entry)}))
         origins = tuple(dict.fromkeys(entry.id.partition("#")[0] for entry in part))
-        writes[path] = FileWrite(path, joined, there.file if there else None, origins, tags, _linkable(store, part))
+        linked = _linkable(store, part)
+        files = {memory.file.path: memory for memory in memories}
+        stem = _free_stem(rules.policy.local(self._parts.clock.now()).date().isoformat(), files)
+        number = 0
+        while lines:
+            number += 1
+            path = f"{stem}.md" if number == 1 else f"{stem}-{number}.md"
+            there = files.get(path)
+            if there is not None and _is_excluded(there, record.options.exclude):
+                continue
+            before = writes[path].text if path in writes else (there.content if there is not None else None)
+            filled, lines = _filled(before or "", lines, rules.policy.max_memory_bytes)
+            if filled is not None:
+                writes[path] = FileWrite(path, filled, there.file if there else None, origins, tags, linked)
         return later
 
     def _fitting(
@@ -259,13 +262,31 @@ def _is_excluded(memory: Memory, exclude: Sequence[str]) -> bool:
     return any(path == one or path.startswith(one.rstrip("/") + "/") for one in exclude)
 
 
-def _free_path(base: str, memories: Sequence[Memory]) -> str:
-    """A path that no folder or file is in the way of."""
-    taken = {memory.file.path for memory in memories}
-    path = f"{base}.md"
-    if INSIGHTS.rstrip("/") in taken or any(other.startswith(path + "/") for other in taken):
-        return f"/insights-{base.rpartition('/')[2]}.md"
-    return path
+def _free_stem(day: str, files: Mapping[str, Memory]) -> str:
+    """A path without its `.md` that no folder or file is in the way of."""
+    stem = f"{INSIGHTS}{day}"
+    if INSIGHTS.rstrip("/") in files or any(other.startswith(f"{stem}.md/") for other in files):
+        return f"/insights-{day}"
+    return stem
+
+
+def _filled(before: str, lines: Sequence[str], most: int) -> tuple[str | None, Sequence[str]]:
+    """(a text with the lines that fit behind it, None when there are none; the other lines). A line that no file can
+    hold is cut."""
+    text = f"{before.rstrip()}\n" if before.strip() else ""
+    room = max(most, _LEAST_FILE_BYTES) - len(text.encode())
+    taken = 0
+    for line in lines:
+        room -= len(line.encode()) + 1
+        if room < 0:
+            break
+        taken += 1
+    if taken:
+        return text + "".join(f"{line}\n" for line in lines[:taken]), lines[taken:]
+    if text:
+        return None, lines
+    beginning = lines[0].encode()[: max(most, _LEAST_FILE_BYTES) - 1].decode("utf-8", "ignore")
+    return f"{beginning}\n", [lines[0][len(beginning) :], *lines[1:]]
 
 
 def _digest(memories: Sequence[Memory], said: Sequence[Entry], changed: Sequence[FileWrite], budget: int) -> str:

@@ -100,6 +100,44 @@ def test_a_dream_has_every_field(client: Anthropic, store: str) -> None:
     assert client.beta.dreams.retrieve(dream.id) == dream
 
 
+CITIES = ("Porto", "Oslo", "Lima", "Turin", "Accra", "Quito", "Ghent", "Hanoi", "Perth", "Cairo", "Malmo", "Kyoto")
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_what_is_too_long_for_one_file_is_split(
+    live: Live, tenant: str, client: Anthropic, store: str, work: Callable[[], int], taken: bool
+) -> None:
+    live.server.host.rules.set_policy(live.server.host.system_actor(tenant), {"max_memory_bytes": 250})
+    memories = client.beta.memory_stores.memories
+    if taken:
+        memories.create(store, path="/insights", content="The word insights is a file here.")
+    for part in (CITIES[:9], CITIES[9:]):
+        talk = "\n".join(f"The office in {city} opens on March {day}." for day, city in enumerate(part, 1))
+        dream = ask(client, store, reverie={"transcripts": [{"id": "t", "text": talk}]}, output_behavior=update(store))
+        assert work() == 1
+        done = client.beta.dreams.retrieve(dream.id)
+        assert done.status == "completed", done.error
+    found = {path: text for path, text in texts(client, store).items() if path.startswith("/insights")}
+    assert all(city in "".join(found.values()) for city in CITIES)
+    assert len(found) > 2
+    assert max(len(text.encode()) for text in found.values()) <= 250
+    assert not any(other.startswith(f"{path}/") for path in found for other in found)
+
+
+def test_an_excluded_file_of_the_day_stays_as_it_is(client: Anthropic, store: str, work: Callable[[], int]) -> None:
+    def dream(text: str, *exclude: str) -> dict[str, str]:
+        reverie = {"transcripts": [{"id": "t", "text": text}], "exclude": exclude}
+        ask(client, store, reverie=reverie, output_behavior=update(store))
+        assert work() == 1
+        return {path: text for path, text in texts(client, store).items() if path.startswith("/insights/")}
+
+    before = dream("Tomas joined the design team on Monday.")
+    (path,) = before
+    after = dream("Ines moved to the Lisbon office in June.", path)
+    assert after[path] == before[path]
+    assert any("Ines" in text for text in after.values())
+
+
 @pytest.mark.parametrize("field", ["model", "transcripts", "exclude"])
 def test_names_that_hold_a_secret_are_refused(make_live: Callable[..., Live], github_token: str, field: str) -> None:
     client = make_live(anthropic_unknown_model="extractive").client()
