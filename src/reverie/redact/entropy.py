@@ -15,13 +15,13 @@ _Judge = TypeVar("_Judge", bound=Callable[..., object])
 _memos: list[Callable[[], None]] = []
 
 
-def remembered(judge: _Judge) -> _Judge:
-    """`judge` with a memo.
+def remembered(judge: _Judge, most: int = 4096) -> _Judge:
+    """`judge` with a memo of its last answers, `most` of them.
 
     A text with many words for secrets asks about the same candidates again and again, once for every rule and every
     such word nearby. Candidates are short: patterns are bounded.
     """
-    found = lru_cache(maxsize=4096)(judge)
+    found = lru_cache(maxsize=most)(judge)
     _memos.append(found.cache_clear)
     return cast(_Judge, found)
 

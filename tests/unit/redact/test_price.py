@@ -7,6 +7,7 @@ import gc
 import json
 import re
 import sys
+import time
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain, repeat
@@ -405,3 +406,27 @@ def test_a_long_line_is_searched_in_parts_with_pauses_between_them(monkeypatch: 
         PAUSE.reset(token)
     assert max(sizes) < 80_000
     assert len(pauses) >= len(sizes) - 1 > 10
+
+
+WORDS = "We met again on Monday and talked at length about the harbour and the boats. "
+LONG_LINES = {
+    "literals with a remark each": lambda size: f'"abcdefg1234hij" // token" {WORDS}' * (size // 104),
+    "assignments behind a long word": lambda size: "a" * (size // 2) + f" password=xk7!abQ9zz<{WORDS}" * (size // 200),
+    "headers of keys in a comment": lambda size: "-----BEGIN PRIVATE KEY----- Comment:" * (size // 36),
+    "items of a list that is never closed": lambda size: f"<dt>x</dt><dd><tr></tr>{WORDS}" * (size // 101),
+}
+
+
+@pytest.mark.parametrize("name", LONG_LINES)
+def test_a_long_line_is_not_read_again_for_every_candidate(name: str) -> None:
+    """A line of 500 KB took over a minute: what follows each candidate on its line was searched up to the end."""
+
+    def cost(size: int) -> float:
+        text = LONG_LINES[name](size)
+        began = time.thread_time()
+        REDACTOR.text(text)
+        return time.thread_time() - began
+
+    cost(4_000)  # patterns are compiled at their first use
+    small = max(cost(32_000), 0.002)
+    assert cost(512_000) < 80 * small

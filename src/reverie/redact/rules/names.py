@@ -76,13 +76,13 @@ UNTOLD = words("id ids hash sha commit version event trace session span url dsn 
 
 # A search by these patterns takes a microsecond for every three characters.
 _LONGEST_NAME = 96
-_NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
 def name_start(data: bytes, position: int) -> int:
     """Return the start of the name that contains `position`, at most 48 bytes before it."""
     head = data[max(0, position - 48) : position]
-    return position - len(head) + len(head.rstrip(_NAME_BYTES))
+    return position - len(head) + len(head.rstrip(NAME_BYTES))
 
 
 def key_words(key: str) -> list[str]:

@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from reverie.redact.entropy import remembered
 from reverie.redact.lazy import lazy
 from reverie.redact.markers import Lazy
 from reverie.redact.rules.literals import is_literal, is_told
@@ -65,17 +68,54 @@ _TALKS = lazy(
 )
 
 
+_PASS = lazy(r"(?i)pass")
+
+
+class _Words(NamedTuple):
+    """The places of words in a text, ascending."""
+
+    line_ends: list[int]
+    talks: list[int]
+    passes: list[int]
+
+
+def _words(data: bytes) -> _Words:
+    text = data.decode("utf-8", "surrogateescape")
+    line_ends = [match.start() for match in re.finditer(rb"\n", data)]
+    return _Words(line_ends, list(_places(_TALKS, text)), list(_places(_PASS, text)))
+
+
+_words_once = remembered(_words, most=1)
+"""A long line may have a literal in every few words, and all of it follows the first of them."""
+
+
+def _places(pattern: re.Pattern[str], text: str) -> Iterator[int]:
+    """The byte offsets of the matches in a text that was decoded with `surrogateescape`."""
+    done = length = 0
+    for match in pattern.finditer(text):
+        length += len(text[done : match.start()].encode("utf-8", "surrogateescape"))
+        done = match.start()
+        yield length
+
+
 def _remarked(data: bytes, match_start: int, start: int, end: int) -> Span | None:
     """A literal that the comment at the end of its line names."""
-    line_end = data.find(b"\n", end)
-    rest = data[end : len(data) if line_end < 0 else line_end].decode("utf-8", "replace")
-    if data[match_start : match_start + 2] == b"/*":
-        rest = data[match_start:start].decode("utf-8", "replace")
     value = data[start:end].rstrip(b"\\").decode("utf-8", "replace")
-    if _TALKS.search(rest) or not is_told(value) or is_technical(value):
+    if not is_told(value) or is_technical(value):
         return None
-    chosen = re.search(r"(?i)pass", rest) and is_password_like(value)
-    return (start, start + len(value.encode())) if chosen or (is_random_value(value) and len(value) >= 16) else None
+    if data[match_start : match_start + 2] == b"/*":
+        remark = data[match_start:start].decode("utf-8", "replace")
+        talks, names_password = _TALKS.search(remark) is not None, _PASS.search(remark) is not None
+    else:
+        words = _words_once(data)
+        line = bisect_left(words.line_ends, end)
+        line_end = words.line_ends[line] if line < len(words.line_ends) else len(data)
+        talks, names_password = (
+            bisect_left(places, end) < bisect_left(places, line_end) for places in (words.talks, words.passes)
+        )
+    chosen = names_password and is_password_like(value)
+    likely = not talks and (chosen or (is_random_value(value) and len(value) >= 16))
+    return (start, start + len(value.encode())) if likely else None
 
 
 RULES = (

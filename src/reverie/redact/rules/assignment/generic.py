@@ -13,6 +13,7 @@ from reverie.redact.rules.names import (
     KEY_HINT,
     KEY_REST,
     KEY_WORD,
+    NAME_BYTES,
     PASSWORD,
     PASSWORD_HINT,
     key_strength,
@@ -40,6 +41,8 @@ _FETCHES = lazy(
 # A quote that closed something: `"password = " + new Buffer(...)`; and one that something is added to.
 _ADDED = lazy(r"[ ]?\+[ ]?(?:new |[A-Za-z_$][\w.$]*[(.\[])")
 _ADDED_TO = lazy(rb"\\{0,3}[\"'`][ \t]*\+[ \t]*[A-Za-z_$]")
+_LINE_END = ord("\n")
+_PIECE = 256
 _PATTERN = lazy(r"\\[sSdDwW][*+{]")
 _JSON = lazy(r"[\"'][ \t]*:[ \t]*[\"']")
 _KEY_TEXT = lazy(r"[\w.\-]+(?: (?:key|de|passe)\w*)*", re.I)
@@ -179,7 +182,7 @@ def _is_slot(data: bytes, match_start: int, end: int) -> bool:
         return True  # A closed element has no value behind it.
     if opened < 0 or data[end : end + 2] == b"</":
         return False
-    return before in (b"=", b":", b"'", b'"', b"`", b"(", b" ") and bool(data[:opened].rsplit(b"\n", 1)[-1].strip())
+    return before in (b"=", b":", b"'", b'"', b"`", b"(") or (before == b" " and not _begins_line(data, opened))
 
 
 def _is_lookup(key: str, value: str) -> bool:
@@ -191,14 +194,39 @@ def _is_lookup(key: str, value: str) -> bool:
     )
 
 
-_OWN_LINE = lazy(rb"[ \t]*(?:export |set |- )?[\"']?[\w.\-]*\Z")
+_BLANKS = b" \t"
+_OWN_LINE = (b"export ", b"set ", b"- ")
+
+
+def _run_start(data: bytes, end: int, of: bytes) -> int:
+    """Return the start of the run of these bytes that ends at `end`: as many bytes are read as it has."""
+    while end > 0:
+        piece = data[max(0, end - _PIECE) : end]
+        end -= len(piece) - len(piece.rstrip(of))
+        if end > 0 and data[end - 1] not in of:
+            break
+    return end
+
+
+def _begins_line(data: bytes, position: int, blanks: bytes = b" \t\r\x0b\x0c") -> bool:
+    """Whether nothing but blanks comes before `position` on its line."""
+    start = _run_start(data, position, blanks)
+    return start == 0 or data[start - 1] == _LINE_END
+
+
+def _is_on_own_line(data: bytes, position: int) -> bool:
+    """Whether the name at `position` begins its line, behind `export`, `set`, a bullet or a quote at most."""
+    start = _run_start(data, position, NAME_BYTES)
+    start -= data[max(0, start - 1) : start] in (b'"', b"'")
+    start -= next((len(word) for word in _OWN_LINE if data.endswith(word, 0, start)), 0)
+    return _begins_line(data, start, _BLANKS)
 
 
 def _to_the_blank(data: bytes, match_start: int, start: int, end: int) -> int:
     """Extend a bare value on a line of its own to the next blank, across symbols."""
     if data[start - 1 : start] in (b"'", b'"', b"`") or data[end : end + 1] not in (b"<", b">", b"&", b"|", b";"):
         return end
-    if b"://" in data[match_start:end] or not _OWN_LINE.match(data, data.rfind(b"\n", 0, match_start) + 1, match_start):
+    if b"://" in data[match_start:end] or not _is_on_own_line(data, match_start):
         return end
     more = re.compile(rb"[^\s\"'`]{2,200}").match(data, end)
     return more.end() if more else end

@@ -20,6 +20,10 @@ _BODY = Lazy(
     rb"(?:(?:[\s\"',+>|]|\\[nrt\\\"]|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID):[^\n\\]*)*"
     rb"[A-Za-z0-9+/_]{20,}={0,2})+(?:(?:\s|\\[nr])*[A-Za-z0-9+/]{2,76}={1,2})?"
 )
+# What may come between a header and the first base64 of such a key.
+_PREAMBLE = Lazy(
+    rb"(?:[\s\"',+>|]|\\[nrt\\\"]|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID):[^\n\\]*)*"
+)
 # Longest distance in bytes between the header and the first line of base64.
 _HEADERS = 4_000
 _BASE64 = Lazy(rb"[A-Za-z0-9+/=]{16,}")
@@ -32,7 +36,7 @@ def _private_keys(data: bytes) -> Iterator[Span]:
     """Armoured keys, closed or cut off. A header with no key behind it is somebody writing about keys."""
     begins = [match.span() for match in _BEGIN.finditer(data)]
     ends = [match.span() for match in _END.finditer(data)]
-    done = 0
+    done = bare = 0
     for i, (start, header) in enumerate(begins):
         yield start, start
         if start < done:
@@ -43,8 +47,10 @@ def _private_keys(data: bytes) -> Iterator[Span]:
         if closed and _BASE64.search(data, header, min(close[0], header + _HEADERS)):
             done = close[1]
         else:
-            body = _BODY.match(data, header)
+            body = _BODY.match(data, header) if header > bare else None
             if body is None:
+                if header > bare:  # no header in the preamble of one without a key has a key either
+                    bare = _PREAMBLE.match(data, header).end()
                 continue
             done = body.end()
         yield start, done

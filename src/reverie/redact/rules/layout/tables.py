@@ -265,14 +265,25 @@ def _settings(data: bytes) -> Iterator[Span]:
             yield cells[value] if likely else (done, done)
 
 
-_ROW = rb"(?is)<tr\b[^>]{0,200}>(.*?)(?:</tr>|<tr\b)|<dt\b[^>]{0,200}>[^<]{1,80}</dt>\s{0,40}<dd\b[^>]{0,200}>.*?</dd>"
+_ROW = rb"(?is)<tr\b[^>]{0,200}>.*?(?:</tr>|<tr\b)"
+_PAIR = rb"(?is)<dt\b[^>]{0,200}>[^<]{1,80}</dt>\s{0,40}<dd\b[^>]{0,200}>.*?</dd>"
+_ROW_OR_PAIR = _ROW + b"|" + _PAIR
 _TAGGED = rb"(?is)<(th|td|dt|dd)\b[^>]{0,200}>\s{0,40}(?:<(?:code|b|strong|span|p|pre|tt|kbd)\b[^>]{0,100}>\s{0,40}){0,3}([^<]{0,300}?)\s{0,40}<"
+
+
+def _markup_rows(data: bytes) -> Iterator[list[Span]]:
+    """The rows of tables and the pairs of lists. Behind the last `</dd>` no pair is looked for: each that is opened
+    there would be searched for its end up to the end of the text."""
+    last, position = data.lower().rfind(b"</dd>"), 0
+    while (row := all_spans(_ROW_OR_PAIR if position <= last else _ROW).after(data, position)) is not None:
+        yield row
+        position = row[0][1]
 
 
 def _markup(data: bytes) -> Iterator[Span]:
     """Tables and lists in HTML: below a header, or next to a name."""
     headers: list[str] = []
-    for row in all_spans(_ROW).each(data):
+    for row in _markup_rows(data):
         yield row[0][0], row[0][0]
         cells = [
             (data[slice(*tag)].lower(), data[slice(*text)].decode("utf-8", "replace").strip(), text)
