@@ -33,7 +33,7 @@ CONNECTIVES = frozenset({"earlier"})  # words the layout may add to dates and co
 _MOST_CLAUSES = 200  # source clauses compared with one output clause
 _JUDGED = 80  # per cent of an output clause's telling words a source clause must share
 _HEADING = re.compile(r"\[[^\[\]]*\]")
-_COUNT = re.compile(r"\(×(\d+)(?=[),])")
+_COUNT = re.compile(r"\(×(\d{1,4000})(?=[),])")  # Python converts no more than 4300 digits
 _MARKER = re.compile(r"\[REDACTED:[^\[\]\s]*\]")  # what the redactor took out is not a new name
 _SPACE = re.compile(r"\s+")
 _PARTS = re.compile(r"[^\W_]+")
@@ -191,10 +191,9 @@ def _invented(sources: Sequence[Source], text: str) -> tuple[Invented, ...]:
         parts.update(spell(day).lower().split())
         words.update((day.isoformat(), _WEEKDAYS[day.weekday()]))
         words.update(_WEEKDAYS[(day + timedelta(days=n)).weekday()] for n in (-1, 1))
-    known_counts = len(sources)
     out: dict[Invented, None] = {}
     lines = _MARKER.sub("", text).split("\n")
-    lines = [_COUNT.sub(lambda m: "" if 1 < int(m[1]) <= known_counts else m[0], line) for line in lines]
+    lines = [_COUNT.sub(lambda m: "" if 1 < int(m[1]) <= len(sources) else m[0], line) for line in lines]
     for tokens in [tokenize(line) for line in paced(lines)]:
         fresh = True
         for t in tokens:

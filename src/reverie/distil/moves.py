@@ -108,15 +108,19 @@ def _may_move(text: str) -> bool:
 def moves(said: Sequence[tuple[str, str, Hashable]]) -> Iterator[tuple[str, str]]:
     """The ids of statements that move another, and of the one each moves. `said`: id, text and group, in order."""
     read = cache(_read)  # no text outlives the call
-    for place, (number, text, group) in enumerate(paced(said)):
+    earlier: dict[Hashable, list[tuple[str, str, str]]] = {}
+    for number, text, group in paced(said):
+        own = earlier.setdefault(group, [])
+        past = len(own)
+        own.append((number, text, text.lower()))
         if not _may_move(text):
             continue
         dated = read(text)
         longest = max(dated.things, key=lambda thing: (len(thing), thing), default="") if dated else ""
         if dated is None or len(longest) < (_FEWEST if longest.isascii() else 2):
             continue
-        named = (one for one in reversed(said[:place]) if one[2] == group and longest in one[1].lower())
-        before = [(other, one) for other, past, _ in islice(named, _NEARBY) if (one := read(past))]
+        named = (own[at] for at in range(past - 1, -1, -1) if longest in own[at][2])
+        before = [(other, one) for other, words, _ in islice(named, _NEARBY) if (one := read(words))]
         before = [(other, one) for other, one in before if dated.things <= one.things and one.when != dated.when]
         if before and all(before[0][1].things >= one.things or one.moved for _, one in before):
             yield number, before[0][0]

@@ -45,6 +45,7 @@ _PERIOD = re.compile(
 )
 """A figure of a day or a week. Another one is no other value of the same thing: `Groceries this week: 95 euros`."""
 _LINKS = re.compile(r" (?:in|im|en|em|after|at|on|for|of|was|is|took)$")
+_MOST_DIGITS = 4000
 _TERSE = 2
 """Words of a report of which a count and dates would be most of the line: `heartbeat`, `sync ok`."""
 _LONGEST_FAILURE = 24
@@ -186,9 +187,15 @@ def _span(column: Sequence[str]) -> str:
 
 def _size(number: str) -> tuple[int, ...]:
     if ":" in number or "/" in number or number.count(".") > 1 or number[0] == "v":
-        return tuple(int(part) for part in re.split("[:/.]", number.lstrip("v")))
+        return tuple(_integer(part) for part in re.split("[:/.]", number.lstrip("v")))
     whole, _, fraction = number.replace(",", "").partition(".")
-    return (int(whole), int(fraction.ljust(9, "0")[:9] or 0))
+    return (_integer(whole), int(fraction.ljust(9, "0")[:9] or 0))
+
+
+def _integer(digits: str) -> int:
+    """Digits as an integer; beyond the length that Python converts, rounded down."""
+    power: int = 10 ** max(len(digits) - _MOST_DIGITS, 0)
+    return int(digits[:_MOST_DIGITS]) * power
 
 
 def _days(first: date, last: date) -> str:

@@ -161,7 +161,7 @@ def _missed_ends(text: str) -> list[str]:
 _SOFT_END = re.compile(r"(?<=[;:,])\s|\s(?=[-–—]\s)|\s(?=\|\s)")
 
 
-_NESTED = re.compile(r"[\"“(\[`:].*;")
+_OPENS = re.compile(r"[\"“(\[`:]")
 
 
 def _halves(sentence: str) -> list[str]:
@@ -169,7 +169,8 @@ def _halves(sentence: str) -> list[str]:
 
     A short one stays whole too: its second half often lives on the subject of the first.
     """
-    if ";" not in sentence or sentence.count(" ") < _SHORT or _NESTED.search(sentence):
+    opened = _OPENS.search(sentence)
+    if sentence.count(" ") < _SHORT or (opened and sentence.rfind(";") > opened.start()):
         return [sentence]
     return [part for part in re.split(r";\s+", sentence) if part]
 

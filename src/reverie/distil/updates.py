@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -137,17 +137,45 @@ def updates(said: Sequence[Utterance]) -> list[Update]:
 
 
 def _by_value(said: Sequence[Utterance], claims: Sequence[Sequence[_Claim]]) -> Iterable[Update]:
-    groups: dict[tuple[Hashable, tuple[str, ...]], list[tuple[int, _Claim]]] = {}
+    groups: dict[tuple[Hashable, tuple[str, ...]], dict[_Given, list[int]]] = {}
     for place, (item, own) in enumerate(zip(paced(said), claims, strict=True)):
         for claim in own:
-            groups.setdefault((item.group, claim.frame), []).append((place, claim))
+            given = _given(claim.value)
+            if given.content:
+                groups.setdefault((item.group, claim.frame), {}).setdefault(given, []).append(place)
     longest: dict[int, tuple[int, int]] = {}  # by the older place: words of the frame, the newer place
-    for (_, frame), members in paced(groups.items()):
-        for at, (older, claim) in enumerate(members[:-1]):
-            newer = next((place for place, other in reversed(members[at + 1 :]) if _rivals(claim, other)), None)
-            if newer is not None and len(frame) > longest.get(older, (0, 0))[0]:
+    for (_, frame), values in paced(groups.items()):
+        for older, newer in _overtaken(values) if len(values) > 1 else ():
+            if len(frame) > longest.get(older, (0, 0))[0]:
                 longest[older] = (len(frame), newer)
     return [Update(said[newer].id, said[older].id, "value") for older, (_, newer) in sorted(longest.items())]
+
+
+class _Given(NamedTuple):
+    """A value as far as it decides whether another one rivals it."""
+
+    shape: str
+    period: str
+    content: frozenset[str]
+
+
+def _given(value: Sequence[Token]) -> _Given:
+    return _Given(_shape(value), _period(value), frozenset([t.stem for t in value if t.content]))
+
+
+def _overtaken(values: Mapping[_Given, Sequence[int]]) -> Iterator[tuple[int, int]]:
+    """The places of one frame's values that a rival follows, each with the place of the newest rival."""
+    newest = sorted(values, key=lambda value: values[value][-1], reverse=True)
+    alike: dict[tuple[str, str | None], list[_Given]] = {}
+    for value in newest:
+        alike.setdefault((value.shape, None), []).append(value)
+        alike.setdefault((value.shape, value.period), []).append(value)
+    for value, places in values.items():
+        # an amount of a period is rivalled by one of the same period, any other value by all of its shape
+        among = alike[value.shape, value.period or None]
+        rival = next((one for one in among if not (value.content <= one.content or one.content <= value.content)), None)
+        if rival is not None:
+            yield from ((older, values[rival][-1]) for older in places if older < values[rival][-1])
 
 
 def _claims(text: str, said: Sequence[Token]) -> tuple[_Claim, ...]:
@@ -216,17 +244,6 @@ def _is_state(tokens: Sequence[Token], verb: int, at: int) -> bool:
     return any(t.lower in ("of", "my", "our", "his", "her", "their") or t.lower.endswith("'s") for t in subject) or (
         subject[0].lower == "the" and sum(t.content for t in subject) >= 2
     )
-
-
-def _rivals(older: _Claim, newer: _Claim) -> bool:
-    """Two values of one kind that share nothing: one of them is out of date."""
-    ours = {t.stem for t in older.value if t.content}
-    theirs = {t.stem for t in newer.value if t.content}
-    if not ours or not theirs or ours <= theirs or theirs <= ours:
-        return False
-    if {"", _period(older.value), _period(newer.value)} != {"", _period(newer.value)}:
-        return False
-    return _shape(older.value) == _shape(newer.value)
 
 
 def _period(value: Sequence[Token]) -> str:

@@ -42,6 +42,8 @@ SHORTENS_FROM = 5
 _SQUEEZES = 6
 REPLACED = "Replaced since:"
 DISPUTED = "Disputed, not settled:"
+_SILENT = frozenset({EntryState.RETRACTED, EntryState.DRAFT})
+_NOT_CURRENT = _SILENT | {EntryState.SUPERSEDED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +132,8 @@ class Composer:
         guard = self._spend.guard(actor, dream_id, rules.policy)
         asked = _TextPlan(actor, plan, rules, guard, distiller or self._extractive)
         replaced = [entry for entry in entries if entry.state is EntryState.SUPERSEDED]
-        silent = [entry for entry in entries if entry.state in (EntryState.RETRACTED, EntryState.DRAFT)]
-        current = [entry for entry in entries if entry not in replaced and entry not in silent]
+        silent = [entry for entry in entries if entry.state in _SILENT]
+        current = [entry for entry in entries if entry.state not in _NOT_CURRENT]
         total = sum(len(entry.content) for entry in entries)
         most = total if shorter and len(entries) >= SHORTENS_FROM else None
         sections: list[tuple[str | None, _Section]] = []

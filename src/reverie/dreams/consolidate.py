@@ -28,6 +28,8 @@ _PAGE = 1000
 LEASE_MS = 5 * 60_000
 CORROBORATED = "corroborated"
 """The attribute that counts how often a standing entry was said."""
+_MOST_TIMES = 2**53 - 1
+"""The largest integer that canonical JSON can hold."""
 
 
 class Consolidated(Struct, frozen=True):
@@ -144,18 +146,24 @@ def _apply(tx: WriteTx, actor: Actor, merge: Merge, by_id: dict[str, Entry], seq
     said = 0
     for entry_id in merge.merged:
         entry = by_id[entry_id]
-        said += int(entry.attributes.get(CORROBORATED, 1))
+        said += _times(entry)
         tx.change(entry_id, seq=seq, expected=entry.version, state=EntryState.SUPERSEDED)
         tx.link(Link(merge.kept, entry_id, "supersedes", merge.why))
     if merge.why == "duplicate":
         kept = tx.get(merge.kept)
         if kept is not None:
-            times = said + int(kept.attributes.get(CORROBORATED, 1))
+            times = min(said + _times(kept), _MOST_TIMES)
             attributes = {**kept.attributes, CORROBORATED: times}
             after = tx.change(merge.kept, seq=seq, attributes=attributes)
             # the attributes are part of what the log vouches for
             data = {"ref": kept.ref, "hash": entry_hash(tx.log_key(), after), "times": times}
             tx.append(NewEvent("memory.corroborated", "CONSOLIDATE", actor.id, entry_id=kept.id, data=data), tick=False)
+
+
+def _times(entry: Entry) -> int:
+    """The count of an entry: 1 unless a pass raised it. Callers may store any JSON under its name."""
+    times = entry.attributes.get(CORROBORATED)
+    return times if type(times) is int and 0 < times <= _MOST_TIMES else 1
 
 
 def _too_fast() -> Busy:

@@ -23,7 +23,7 @@ from reverie.distil.plan import DREAM_KIND, Share, to_sources, weigh
 from reverie.distil.request import Extractive, Request
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, Archives
 from reverie.dreams.gates import fingerprint
-from reverie.dreams.report import load_report, mark, save_report
+from reverie.dreams.report import find_report, load_report, mark, save_report
 from reverie.memory.derivation import derived_from as derived_from
 from reverie.memory.indexing import Indexed, terms_and_vectors
 from reverie.memory.policy import RuleBook
@@ -177,7 +177,7 @@ class Lineage:
         """Reports newest first, a page at a time: only those of the page are read. The cursor is a log position."""
         actor.require(Right.READ)
         check_namespace(ref)
-        if cursor is not None and not (cursor.isdigit() and len(cursor) < 19):
+        if cursor is not None and not (cursor.isdecimal() and len(cursor) < 19):
             raise Invalid("The cursor is not one of this list. Start again without it.", pointer="/cursor")
 
         def body(tx: ReadTx) -> Page[DreamReport]:
@@ -404,7 +404,9 @@ def _indexed_again(tx: ReadTx, report: DreamReport) -> list[dict[str, Any]]:
         entry = tx.get(output_id, where=ANYTHING)
         if entry is None or entry.state is EntryState.ERASED:
             continue
-        earlier = load_report(tx, str(entry.attributes.get("dream", "")))
+        earlier = find_report(tx, entry)
+        if earlier is None:  # a caller may write an entry of this kind
+            continue
         links = tx.links(output_id, type=_DISTILLED_FROM)
         sources = [source for link in links if (source := tx.get(link.to_id, where=ANYTHING)) is not None]
         if not sources or earlier.checksum is None or tx.load(ARCHIVE_SPACE, earlier.checksum) is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,19 @@ def test_an_overtaken_statement_that_says_more_stays_behind_its_successor() -> N
     assert f"The piano lesson moved to Thursdays {earlier}" in made.text
     assert [fate for fate, _ in made.fates["0"]] == ["outdated"]
     assert reconcile(given, ExtractiveDistiller()) == []
+
+
+def test_many_statements_of_one_frame_are_not_compared_each_with_each() -> None:
+    """Values of the same words overtake nothing, and each was held against all that came after it."""
+
+    def cost(number: int) -> float:
+        ends = product(["to", "of", "in", "on", "at", "by", "for", "with"], repeat=4)
+        said = [
+            Utterance(f"{n}", f"My plan is {' '.join(end)} red") for n, end in zip(range(number), ends, strict=False)
+        ]
+        began = time.thread_time()
+        assert updates(said) == []
+        return time.thread_time() - began
+
+    small = max(cost(250), 0.002)
+    assert cost(4_000) < 50 * small

@@ -515,6 +515,16 @@ def test_consolidation_merges_supersedes_and_is_idempotent(host: Host, ada: Acto
     assert host.audit.verify(ada).ok
 
 
+def test_consolidation_takes_an_entry_whose_author_wrote_a_count_of_its_own(host: Host, ada: Actor) -> None:
+    for times in ("many", None, [1], 2.5, -7, 2**53 - 1):
+        draft = Draft("Ships leave the harbour at noon.", attributes={"corroborated": times})
+        put(host, ada, [draft, Draft("Ships leave the harbour at noon.")])
+    assert host.consolidator.run(ada, "bot").duplicates == 11
+    (left,) = host.reader.page(ada, "bot").items
+    assert left.attributes["corroborated"] == 2**53 - 1
+    assert host.audit.verify(ada).ok
+
+
 def test_a_memory_of_nothing_but_repetitions_becomes_one_line(host: Host, ada: Actor) -> None:
     """The text is compared with all that leaves, not with the one copy that the distiller was given."""
     for _ in range(6):
@@ -566,3 +576,25 @@ def test_the_report_says_why_hot_memory_is_above_its_target(host: Host, ada: Act
     assert report is not None
     assert report.hot_target == 20
     assert report.above_target == "must_keep"
+
+
+def test_numbers_of_any_length_do_not_keep_a_memory_from_its_dream(host: Host, ada: Actor) -> None:
+    """Python converts no more than 4300 digits to an integer: one such entry stopped every dream of its memory."""
+    long = "7" * 5000
+    put(host, ada, [Draft(f"The box holds marbles (×{long}), said Anna of Leeds."), *notes(10)])
+    put(host, ada, [Draft(f"disk of log-3 at {n}{long} % full") for n in range(1, 5)])
+    assert host.dreams.run(ada, DreamPlan("bot")) is not None
+
+
+def test_a_dream_over_an_entry_that_only_calls_itself_a_dream_can_be_undone(host: Host, ada: Actor) -> None:
+    ids = put(host, ada, [Draft("The kettle in Leeds costs 30 euros and Anna paid for it.", kind="dream"), *notes(30)])
+    report = host.dreams.run(ada, DreamPlan("bot"))
+    assert report is not None
+    assert ids[0] in report.superseded
+    assert host.lineage.undo(ada, report.id).state == "undone"
+    assert {entry.id for entry in host.reader.page(ada, "bot", limit=100).items} == set(ids)
+
+
+def test_a_cursor_of_raised_digits_is_refused(host: Host, ada: Actor) -> None:
+    with pytest.raises(Invalid):
+        host.lineage.page(ada, cursor="²")
