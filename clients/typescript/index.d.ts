@@ -30,7 +30,7 @@ export class Reverie {
   listEntries(ref: string, options?: { limit?: number; cursor?: string | null; tag?: string[]; any_tag?: string[]; kind?: string[]; subject?: string | null; actor?: string | null; session?: string | null; run?: string | null; since?: string | null; until?: string | null; zone?: string | null; pinned?: boolean | null; archived?: boolean; as_of?: number | null; order?: "newest" | "oldest"; signal?: AbortSignal }): Promise<PageOut>;
   /** One entry. */
   getEntry(ref: string, id: string, options?: { as_of?: number | null; cold?: boolean; ifNoneMatch?: string; signal?: AbortSignal }): Promise<EntryOut>;
-  /** Pin, archive, hold or retract an entry, or take it back; or give it another expiry. */
+  /** Pin, archive, hold or retract an entry, undo one of these, or change its expiry. */
   changeEntry(ref: string, id: string, body: ChangeIn, options?: { idempotencyKey?: string; ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut>;
   /** Take an entry out of every read, or destroy it now. */
   deleteEntry(ref: string, id: string, options?: { erase?: boolean; idempotencyKey?: string; ifMatch?: string; signal?: AbortSignal }): Promise<EntryOut | ErasedOut>;
@@ -44,7 +44,7 @@ export class Reverie {
   changeEntries(ref: string, body: ChangesIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ChangedOut>;
   /** Ids that begin with a prefix, to complete a short one. */
   listIds(ref: string, options?: { prefix?: string; limit?: number; signal?: AbortSignal }): Promise<IdsOut>;
-  /** The arrows from an entry, or to it. */
+  /** The links from an entry, or to it. */
   listLinks(ref: string, id: string, options?: { incoming?: boolean; signal?: AbortSignal }): Promise<LinksOut>;
   /** The entries that best answer a query. */
   search(ref: string, body: SearchIn, options?: { signal?: AbortSignal }): Promise<SearchOut>;
@@ -74,9 +74,9 @@ export class Reverie {
   verifyAudit(options?: { signal?: AbortSignal }): Promise<VerdictOut>;
   /** The tenant's memory as a bundle of JSON lines. */
   exportBundle(options?: { ref?: string | null; events?: boolean; signal?: AbortSignal }): Promise<string>;
-  /** Store a bundle; entries whose id is known already are left alone. */
+  /** Store a bundle; entries that exist already are left as they are. */
   importBundle(body: string, options?: { ref?: string | null; idempotencyKey?: string; signal?: AbortSignal }): Promise<ImportedOut>;
-  /** Look again for secrets in what is stored, with today's rules. */
+  /** Apply the current redaction rules to stored text. */
   scan(body: ScanIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ScanOut>;
   /** Events, without text: a page, or with `Accept: text/event-stream` a live stream. */
   listEvents(options?: { after?: number | null; since?: string | null; limit?: number; type?: string[]; signal?: AbortSignal }): Promise<EventsOut>;
@@ -118,7 +118,7 @@ export class Reverie {
   verifyAnyDream(id: string, options?: { signal?: AbortSignal }): Promise<VerifiedOut>;
   /** MEMORY-INDEX.json of every memory. */
   tenantIndex(options?: { ref?: string | null; signal?: AbortSignal }): Promise<IndexOut>;
-  /** Every schedule: last ran, next due, why not. */
+  /** Every schedule, with its last run, next run and status. */
   listSchedules(options?: { signal?: AbortSignal }): Promise<SchedulesOut>;
   /** Add a schedule of dreams. */
   addSchedule(body: ScheduleIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<ScheduleOut>;

@@ -127,7 +127,7 @@ def _now(call: Call, ref: str, id: str, **_: object) -> Response:  # noqa: A002
 @router.patch(
     "/memory/{ref}/entries/{id}",
     id="change_entry",
-    summary="Pin, archive, hold or retract an entry, or take it back; or give it another expiry",
+    summary="Pin, archive, hold or retract an entry, undo one of these, or change its expiry",
     out=outward.EntryOut,
 )
 @once("change_entry", now=_now)
@@ -267,7 +267,7 @@ def ids(call: Call, ref: Segment, asked: Annotated[wire.IdsQuery, Query()]) -> R
 @router.get(
     "/memory/{ref}/entries/{id}/links",
     id="list_links",
-    summary="The arrows from an entry, or to it",
+    summary="The links from an entry, or to it",
     out=outward.LinksOut,
 )
 def links(

@@ -20,7 +20,7 @@ router = api("schedules")
 @router.get(
     "/schedules",
     id="list_schedules",
-    summary="Every schedule: last ran, next due, why not",
+    summary="Every schedule, with its last run, next run and status",
     out=dream_wire.SchedulesOut,
 )
 def page(call: Call) -> Response:

@@ -134,7 +134,7 @@ def export(call: Call, asked: Annotated[wire.ExportQuery, Query()]) -> Response:
 @router.post(
     "/import",
     id="import_bundle",
-    summary="Store a bundle; entries whose id is known already are left alone",
+    summary="Store a bundle; entries that exist already are left as they are",
     tags=["bundles"],
     description="A damaged bundle stores nothing. One larger than a request may be goes in with `reverie import`.",
     parameters=[ONCE],
@@ -159,7 +159,7 @@ async def load(call: Call, asked: Annotated[wire.ImportQuery, Query()]) -> Respo
 @router.post(
     "/scan",
     id="scan",
-    summary="Look again for secrets in what is stored, with today's rules",
+    summary="Apply the current redaction rules to stored text",
     tags=["secrets"],
     out=outward.ScanOut,
 )

@@ -20,7 +20,7 @@ router = api()
 @router.get(
     "/agents",
     id="list_agents",
-    summary="The agents of this host, and what of their memory it lacks",
+    summary="The agents of this host, with the memory dimensions that it lacks for them",
     answers={200: DocumentedAnswer(body=described.AgentsOut), **described.refusals()},
 )
 def inventory(call: Call) -> Response:
