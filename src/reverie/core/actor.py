@@ -9,7 +9,7 @@ from reverie.core.errors import Forbidden
 
 
 class Right(StrEnum):
-    """Right of a key. None implies another, except that `admin` keys are created with all of them."""
+    """A right of a key. No right implies another; keys with `admin` are created with all of them."""
 
     READ = "read"
     WRITE = "write"

@@ -27,7 +27,7 @@ _SHORT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": MS_PER_DAY, "
 
 
 class SystemClock:
-    """The real clock. Tests pass another with the same method."""
+    """The real clock. Tests pass another clock with the same method."""
 
     def now(self) -> int:
         """Milliseconds since 1970, UTC."""

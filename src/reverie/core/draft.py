@@ -1,4 +1,4 @@
-"""A draft from the plain values a person or a program wrote: the library's arguments, a line of JSON."""
+"""Drafts from plain values: the library's arguments, or a line of JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOBODY = Source()
 
 
 def to_draft(fields: Mapping[str, Any]) -> Draft:
-    """A draft from plain values; an unknown field or a wrong type is refused."""
+    """A draft from plain values. Raises Invalid for an unknown field or a wrong type."""
     if not _FIELDS.issuperset(fields):
         unknown = min(map(str, set(fields) - _FIELDS))
         raise Invalid(f"Unknown field: {unknown[:64]}. Known: {', '.join(sorted(_FIELDS))}.")

@@ -1,7 +1,7 @@
 """The types of a dream: plan, selector, estimate, report and errors.
 
-One engine turns many entries into fewer. Every protocol's compaction is a DreamPlan given to it; the report that is
-stored with the dream is what every door shows.
+One engine turns many entries into fewer. Every protocol's compaction is a DreamPlan given to it. The report is stored
+with the dream, and every door shows it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class After(StrEnum):
     """The fate of the sources after a dream: cold storage, archive or purge."""
 
     COLD = "cold"
-    """Out of lists, reads and prompts at once; findable and restorable for as long as the tenant keeps it."""
+    """Left out of lists, reads and prompts; can be found and restored until the tenant's retention ends."""
     ARCHIVE = "archive"
-    """Out of recall, kept."""
+    """Kept, but no longer recalled."""
     PURGE = "purge"
     """Destroyed at once. Cannot be undone."""
 
@@ -41,7 +41,7 @@ class Selector(Struct, frozen=True):
     older_than_epochs: int | None = None
     """Only entries written more than this many epochs ago."""
     dreams: bool = True
-    """Whether earlier dreams are taken too: by their originals while those rest in cold storage, else by their text."""
+    """Whether earlier dreams are taken too: their originals while these are in cold storage, else their text."""
 
 
 class SourceText(Struct, frozen=True):
@@ -52,17 +52,17 @@ class SourceText(Struct, frozen=True):
 
 
 class DreamPlan(Struct, frozen=True):
-    """A dream before it is dreamt."""
+    """The parameters of a dream."""
 
     ref: str
     selector: Selector | None = Selector()
     """None: no stored entry is taken, only the texts in `given`."""
     given: tuple[SourceText, ...] = ()
-    """Texts that are no stored entries, distilled together with those that are."""
+    """Texts that are not stored entries, distilled together with the selected entries."""
     budget: int | None = None
-    """Tokens for input and output together; None: the tenant's most."""
+    """Tokens for input and output together; None: the tenant's maximum."""
     distiller: str | None = None
-    """`extractive`, `llm`, or `none`: sources are only archived or purged. None: the tenant's policy decides."""
+    """`extractive`, `llm`, or `none` (sources are only archived or purged). None: the tenant's policy decides."""
     after: After = After.COLD
     fit: bool = False
     """Take the oldest coherent part that fits the budget instead of failing; the next run takes the following part. A
@@ -79,14 +79,14 @@ class DreamPlan(Struct, frozen=True):
     most_entries: int | None = None
     """Take at most this many, the oldest first."""
     most_bytes: int | None = None
-    """Compaction: no token budget and no archive, the sources as one text of at most this many bytes."""
+    """Compaction without a token budget or an archive: the sources become one text of at most this many bytes."""
     originals: bool = True
-    """Whether an earlier dream is distilled from its originals; without, from its own text."""
+    """Whether an earlier dream is distilled from its originals; if not, from its own text."""
     strict: bool = True
-    """Whether entries with a statement that must be kept and finds no place in the text stay as they are. Without,
-    every source leaves: the budget must hold all that must be kept. A model's text must pass the gates either way."""
+    """Whether an entry stays as it is when one of its must-keep statements has no place in the text. If not, every
+    source leaves, so the budget must hold all must-keep statements. A model's text must pass the gates either way."""
     may_grow: bool = False
-    """Whether a text is made of all that was selected, even one with more tokens than the entries that leave."""
+    """Whether the text may have more tokens than the entries that leave; then it is made of everything selected."""
     as_of: int | None = None
     """Only entries born at or before this log position."""
     instructions: str | None = None
@@ -97,10 +97,10 @@ class Leaving(Struct, frozen=True):
     """A statement that a dream would not carry over."""
 
     id: str
-    """Its entry."""
+    """The entry of the statement."""
     text: str
     reason: str
-    """`chatter`, or `retired`: of the least value among what is above the target."""
+    """`chatter`, or `retired`: one of the least valuable statements above the target."""
 
 
 class Estimate(Struct, frozen=True):
@@ -112,42 +112,42 @@ class Estimate(Struct, frozen=True):
     collapsed: int
     input_tokens: int
     output_tokens: int
-    """The most the output may have."""
+    """The limit of the output."""
     budget: int
     minimum_required: int
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Number of entries left out, by reason: pinned, held, recent, contested ..."""
     left_for_later: int = 0
-    """Entries a `fit` run leaves to the next."""
+    """Entries that a `fit` run leaves to the next run."""
     distiller: str = ""
     feasible: bool = True
     fates: Mapping[str, int] = field(default_factory=dict)
     """Number of sources by fate: kept, shortened, merged, rolled, outdated, chatter, retired."""
     leaving: Sequence[Leaving] = ()
-    """Statements that would leave hot memory without a line of their own; the first hundreds of them."""
+    """Statements that would leave hot memory without a line of their own; at most a few hundred."""
     hot_before: int = 0
     hot_after: int = 0
-    """Tokens of the memory, now and after."""
+    """Hot tokens of the memory, now and after the dream."""
 
 
 class Nothing(StrEnum):
-    """Reason for a dream to have nothing to do. This is not an error."""
+    """Reason why a dream has nothing to do. This is not an error."""
 
     TOO_FEW = "too_few"
     """Fewer than two entries can be taken."""
     CANNOT_BE_SMALLER = "cannot_be_smaller"
-    """Everything in it must be kept, or a text would be no smaller than its sources."""
+    """Everything must be kept, or the text would be no smaller than its sources."""
 
     @property
     def sentence(self) -> str:
-        """The same as a sentence."""
+        """The reason as a sentence."""
         if self is Nothing.TOO_FEW:
             return "Nothing to do: fewer than two entries can be taken."
         return "Nothing to do: this memory cannot be made smaller without losing what must be kept."
 
 
 class StatementTrace(Struct, frozen=True):
-    """One line of the distilled text and where its words come from."""
+    """A line of the distilled text, and the sources of its words."""
 
     line: int
     sources: tuple[str, ...]
@@ -156,17 +156,17 @@ class StatementTrace(Struct, frozen=True):
 
 
 class SourceTrace(Struct, frozen=True):
-    """A source as it was when it was taken: enough to put it back."""
+    """A source as it was when the dream took it: enough to restore it."""
 
     id: str
     version: int
     state: EntryState
     archived: bool
     fate: str
-    """`kept` word for word, `shortened`, `merged` with others, `rolled` up with its like, `outdated`, `chatter`, or
+    """`kept` word for word, `shortened`, `merged` with others, `rolled` up with similar ones, `outdated`, `chatter`, or
     `retired` without a line of its own."""
     statements: Sequence[tuple[str, str]] = ()
-    """Of every statement of the entry, in order: its fate, and the class the value model gave it."""
+    """The fate and the value class of every statement of the entry, in order."""
 
 
 class ReplayAnswer(Struct, frozen=True):
@@ -175,7 +175,7 @@ class ReplayAnswer(Struct, frozen=True):
     id: str
     """The entry."""
     line: int | None = None
-    """Of a dream: the line of its text."""
+    """The line of the text, when the entry is a dream."""
     cold: bool = False
 
 
@@ -184,15 +184,15 @@ class Replayed(Struct, frozen=True):
 
     question: str
     outcome: str
-    """Fate of the answer that was first before: `kept` among the first answers, or among them from `cold` storage,
+    """Fate of the best answer from before the dream: `kept` among the first answers, or among them from `cold` storage,
     `deep` (found only by a search that always includes cold storage), `updated` by a newer statement, or `lost`.
-    `unanswered`: there was none, and there is none; `answered`: now there is one.
+    `unanswered`: no answer before or after; `answered`: an answer only after.
     """
     before: Sequence[ReplayAnswer] = ()
     """The first answers, best first; weak ones left out."""
     after: Sequence[ReplayAnswer] = ()
     place: int | None = None
-    """The place of that answer after the dream, from 1."""
+    """Rank, after the dream, of the best answer from before; from 1."""
 
 
 class Replay(Struct, frozen=True):
@@ -203,7 +203,7 @@ class Replay(Struct, frozen=True):
     skipped: int = 0
     """Questions left out because the time was used up."""
     milliseconds: int = 0
-    """The time that it took, before and after together."""
+    """Duration of both replays together."""
 
     @property
     def outcomes(self) -> dict[str, int]:
@@ -241,7 +241,7 @@ LEFT_OUT = {
 
 
 class DreamReport(Struct, frozen=True):
-    """The record of a finished dream: ids, counts and hashes; the text is in the entry and the archive."""
+    """The record of a finished dream: ids, counts and hashes. The text is in the entry and the archive."""
 
     id: str
     ref: str
@@ -266,7 +266,7 @@ class DreamReport(Struct, frozen=True):
     byte_size: int
     statements: Sequence[StatementTrace] = ()
     collapsed: Sequence[tuple[str, ...]] = ()
-    """Groups of duplicates: the one kept first."""
+    """Groups of duplicates, each beginning with the one that was kept."""
     about: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Per source, the keyed hashes of its subjects: a forget finds its lines after the source is destroyed."""
     superseded: Sequence[str] = ()
@@ -274,54 +274,56 @@ class DreamReport(Struct, frozen=True):
     gates: Mapping[str, Any] = field(default_factory=dict)
     spend: Mapping[str, Any] = field(default_factory=dict)
     fell_back: str | None = None
+    """Reason why the model-free distiller replaced the requested model."""
     instructions_applied: bool | None = None
     """Whether a model read the instructions of the plan; None: there were none."""
-    """Reason why the model-free distiller replaced the requested model."""
     reused: bool = False
-    """The archive of an identical dream was used again."""
+    """Whether the archive of an identical dream was used again."""
     changed_meanwhile: int = 0
-    """Entries that changed while the dream was on its way and were left alone."""
+    """Entries that changed while the dream ran and were left as they are."""
     left_for_later: int = 0
     output_limit: int = 0
-    """The most tokens the output was allowed: under the same limit the same sources give the same bytes."""
+    """The most tokens that the output was allowed. Under the same limit, the same sources give the same bytes."""
     stayed: Sequence[str] = ()
-    """Entries left as they were: the text would only have repeated them, or a statement that must be kept had no place
-    in it."""
+    """Entries left as they were: the text would only have repeated them, or one of their must-keep statements had no
+    place in it."""
     hot_before: int = 0
     hot_after: int = 0
     """Tokens of the whole memory, before and after."""
     hot_target: int = 0
-    """Tokens the policy aims for; 0 where there is no target: a small memory, or a plan that takes none."""
+    """Target of the policy in tokens; 0 where there is none: a small memory, or a plan without a target."""
     above_target: str | None = None
-    """Reason why hot memory is above the target: `later`, a further run takes more; `must_keep`, all that is left in
-    this text or beside it must be kept; `share`, a target in per cent lets as much stay of what need not be kept."""
+    """Reason why hot memory is above the target: `later`, a further run takes more; `must_keep`, all that remains hot
+    must be kept; `share`, a target in per cent lets that share of the other statements stay."""
     cold_tokens: int = 0
     """Tokens of the entries that went to cold storage."""
     probes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """By kind of statement (decisions, artifacts, facts ...): how many a line of the text answers, of how many the
-    sources answered. Looked for by their words, whatever the distiller says; overtaken statements are left out."""
+    """By kind of statement (decisions, artifacts, facts ...): the number that lines of the text answer, and the number
+    that the sources answered. Found by their words, whatever the distiller reports; outdated statements are left out.
+    """
     unanswered: Sequence[tuple[str, int, str]] = ()
-    """The first of the others: entry, number of the statement, class. They rest in cold storage."""
+    """The first statements that no line answers: entry, number of the statement, class. They are in cold storage."""
     reclaimed_bytes: int = 0
     given: int = 0
     """Number of distilled texts that are not entries."""
     outputs: Sequence[str] = ()
-    """Of a dream that made or changed several entries: all of them. Then `output_id` is None."""
+    """All entries of a dream that made or changed several; `output_id` is None then."""
     state: str = "done"
     """`done`, `undone`, `superseded` by a later dream, or `redone` after a forget."""
     replay: Replay | None = None
-    """The recorded searches, replayed; in the report of one dream, while the tenant keeps them. Not stored with it."""
+    """The recorded searches, replayed. Not stored; only in the report of a single dream, while searches are kept."""
 
     @property
     def share(self) -> int:
-        """Per mille of its input that the dream was allowed; 300 before reports said so."""
+        """Limit of the output, per mille of the input; 300 for reports that do not hold a limit."""
         return min(1000, self.output_limit * 1000 // max(self.input_tokens, 1)) if self.output_limit else 300
 
     @property
     def taken_tokens(self) -> int:
-        """Tokens of the entries that the text replaced; of the distiller's input in reports that did not measure it.
+        """Tokens of the entries that the text replaced.
 
-        The input (`tokens_before`) is larger: it has the date and the speaker of each line.
+        Reports that did not measure them give the distiller's input (`tokens_before`). That is larger: it has the date
+        and the speaker of each line.
         """
         return self.cold_tokens or self.tokens_before
 

@@ -39,10 +39,10 @@ def check_namespace(*names: str | None) -> None:
 
 
 def valid_ref(ref: str) -> bool:
-    """Whether `ref` names a memory: 1 to 256 of letters, digits and `. _ : - /`, first a letter or digit.
+    """Whether `ref` names a memory: 1 to 256 letters, digits and `. _ : - /`, beginning with a letter or digit.
 
     No empty, `.` or `..` path segment and no trailing slash; the `//` right after a scheme's colon is allowed
-    (`mem://team/notes`). Anything else resolves to nothing, never to a looser look-up. Raises UnsupportedRef for the
+    (`mem://team/notes`). Any other text names no memory: there is no looser look-up. Raises UnsupportedRef for the
     name of a provider window.
     """
     check_namespace(ref)
@@ -94,7 +94,7 @@ FILE_KIND = "file"
 """Kind of entries that are files of a memory store. They have a path, versions, and dreams of their own."""
 
 NAMED_SESSIONS = frozenset({"akashik"})
-"""Doors whose sessions are objects with a name, by which their log is read. Elsewhere a session is a caller's label."""
+"""Doors whose sessions are named objects with a log of their own. Elsewhere a session is a label set by the caller."""
 
 CREDENTIAL_PREFIXES = ("key:", "host:", "local:")
 """Id prefixes of credentials; a caller cannot name such an actor."""
@@ -122,17 +122,16 @@ def brief(text: str, most: int = 60) -> str:
 
 def speaker(source: Source) -> str | None:
     """The agent or person behind an entry; None when only a credential is known."""
-    actor = source.actor
-    return None if not actor or actor.startswith(CREDENTIAL_PREFIXES) else actor
+    return named(source.actor)
 
 
 def named(actor: str) -> str | None:
-    """An actor that is an agent or a person; None for a credential."""
+    """The actor, if it is an agent or a person; None for a credential."""
     return None if not actor or actor.startswith(CREDENTIAL_PREFIXES) else actor
 
 
 class Draft(Struct, frozen=True):
-    """An entry as a caller wishes it: parsed and well typed, not yet redacted."""
+    """An entry as requested by a caller: parsed and typed, not yet redacted."""
 
     content: str
     kind: str = "note"
@@ -146,11 +145,11 @@ class Draft(Struct, frozen=True):
     expires_at: int | None = None
     pinned: bool = False
     replaces: str | None = None
-    """One of its tags: the readable entries of the memory that have this tag are replaced by it, in one transaction."""
+    """One of the draft's tags. The new entry replaces the readable entries with this tag, in one transaction."""
 
 
 class Entry(Struct, frozen=True):
-    """A stored memory: redacted, stamped, immutable but for its state, flags and version."""
+    """A stored entry: redacted and stamped. State, flags, attributes and expiry can change; text only by redaction."""
 
     ref: str
     id: str
@@ -166,14 +165,14 @@ class Entry(Struct, frozen=True):
     pinned: bool
     archived: bool = False
     held: bool = False
-    """A hold: may not be erased, not even by forget, until it is released."""
+    """On hold: not even a forget erases the entry until the hold is released."""
     version: int = 1
     born_seq: int = 0
     epoch: int = 0
-    """The Lamport epoch of the operation that wrote it."""
+    """Lamport epoch of the operation that wrote the entry."""
     gone_seq: int | None = None
     position: int = 0
-    """Order of insertion inside the store; neighbours in it are neighbours in time."""
+    """Order of insertion in the store."""
 
     @property
     def created(self) -> datetime:
@@ -195,7 +194,7 @@ class Entry(Struct, frozen=True):
 
 
 class Link(Struct, frozen=True):
-    """A typed arrow between two entries of one ref: the nine relations of Akashik and `distilled-from`."""
+    """A typed, directed link between two entries of one ref: the nine relations of Akashik and `distilled-from`."""
 
     from_id: str
     to_id: str

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, once.
+"""The errors of Reverie.
 
     ReverieError
       Invalid             the request cannot be right                    (400)
@@ -23,8 +23,8 @@
         StoreUnavailable  cannot be opened or reached                    (503)
           HostUnreachable a running host does not answer                 (503)
 
-Each class has a stable snake_case `code`; doors map codes to their protocol's answer. The numbers on the right are
-a hint to doors, the core knows no HTTP. Messages say what to do next and never hold memory text.
+Each class has a stable snake_case `code`; doors map codes to the errors of their protocol. The HTTP statuses on the
+right are a hint to doors: the core does not use them. Messages say what to do next and never contain text of entries.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Unauthenticated(ReverieError):
 
 
 class Forbidden(ReverieError):
-    """The key does not carry the right for this."""
+    """The key does not have the right to do this."""
 
     code = "forbidden"
 

@@ -1,8 +1,8 @@
 """The event log: every change, in order, without any text of entries.
 
 An event carries ids, counts and keyed hashes, never text and never a plain hash of text (a short secret can be
-guessed back from one). Its hash covers the canonical JSON of the whole event but the hash itself, so one document
-is what every door shows and what anyone can recompute.
+guessed from one). Its hash covers the canonical JSON of the event without the hash itself, so that anyone can recompute
+it from the document that every door shows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "memory.forgotten": "everything about a subject was erased; this is the certificate",
     "searches.forgotten": "no entry was about the subject of a forget; recorded searches that name it were dropped",
     "memory.redacted": "a scan found a secret in stored text and replaced it",
-    "memory.indexed": "vectors of entries were made again",
+    "memory.indexed": "vectors of entries were computed again",
     "memory.imported": "a bundle was imported",
     "memory.exported": "a bundle was exported",
     "memory.compacted": "many entries became one: a dream",
@@ -49,12 +49,12 @@ EVENT_TYPES: Mapping[str, str] = {
     "memory.version_redacted": "a version of a file lost its text, path and hash for good",
     "memory_dream.changed": "a dream of a memory store was requested, began, ended, or was canceled or undone",
     "memory_store.created": "a memory store was created",
-    "memory_store.updated": "a memory store got another name, description or metadata",
+    "memory_store.updated": "the name, description or metadata of a memory store changed",
     "memory_store.archived": "a memory store was archived: its files are read-only",
     "memory_store.deleted": "a memory store was deleted with its files",
-    "archive.collected": "the archive of a dream outlived its retention",
+    "archive.collected": "the archive of a dream was deleted at the end of its retention",
     "workspace.updated": "a workspace file got a new version",
-    "schedule.saved": "a schedule was made or changed",
+    "schedule.saved": "a schedule was created or changed",
     "schedule.dropped": "a schedule was removed",
     "schedule.fired": "a scheduled run was started",
     "schedule.ran": "a scheduled run ended, with its outcome",
@@ -66,11 +66,11 @@ EVENT_TYPES: Mapping[str, str] = {
     "run.replayed": "a new run was made from the recorded events of a run",
     "node.started": "a step of a run began",
     "node.completed": "a step of a run ended successfully",
-    "node.failed": "a step of a run ended with an error, by code",
+    "node.failed": "a step of a run failed, with the code of the error",
     "agent.reasoned": "an agent looked up what it knows about a task: how many entries, and which",
     "agent.decided": "an agent answered a task or escalated it, with its confidence in thousandths",
     "run.completed": "a run ended successfully",
-    "run.failed": "a run ended with an error, by code",
+    "run.failed": "a run failed, with the code of the error",
     "run.cancelling": "a run was asked to stop; it ends at its next step",
     "run.cancelled": "a run ended because it was asked to",
     "job.changed": "a job of the queue was added, started, finished, failed, given up, retried or discarded",
@@ -82,7 +82,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "model.settled": "the actual usage of a call to a model was recorded",
     "provider_window_updated": "a conversation's provider window grew by a turn",
     "provider_window_reset": "a provider window was dropped and started over",
-    "provider_window_rewound": "an item was taken back from a provider window",
+    "provider_window_rewound": "an item was removed from a provider window",
     "provider_window_dropped": "a provider window was removed",
     "remote_compaction_started": "a provider was about to be asked to compact a window",
     "remote_compaction_committed": "a provider compacted a window",
@@ -91,7 +91,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "remote_compaction_abandoned": "the outcome of a compaction is unknown; the window stayed as it was",
     "remote_compaction_unavailable": "this provider has no way left to compact",
     "server_side_disabled": "server-side compaction was switched off after faults",
-    "server_side_overdue": "server-side compaction did not come when it was due",
+    "server_side_overdue": "server-side compaction did not happen when it was due",
     "policy.changed": "the tenant's policy changed",
     "secret.registered": "a known secret was registered",
     "secret.removed": "a known secret was removed from the registry",
@@ -102,15 +102,15 @@ EVENT_TYPES: Mapping[str, str] = {
     "memory.recorded": "an agent recorded a unit in the Field",
     "memory.contested": "a unit is part of an open conflict",
     "memory.settled": "a unit is no longer contested",
-    "memory.enriched": "a unit that waited for its vector has it",
+    "memory.enriched": "a unit that waited for its vector got it",
     "conflict.detected": "two units contradict each other",
     "conflict.resolving": "a conflict is being resolved",
     "conflict.vote": "an agent voted on a conflict",
     "conflict.escalated": "a conflict waits for a human",
     "conflict.resolved": "a conflict was resolved",
-    "task.created": "a task was made",
-    "task.assigned": "a task has an assignee",
-    "task.state_changed": "a task changed its state",
+    "task.created": "a task was created",
+    "task.assigned": "a task was assigned",
+    "task.state_changed": "the state of a task changed",
     "task.completed": "a task was completed",
     "handoff.initiated": "a task was offered to another agent",
     "handoff.accepted": "a task was taken over",
@@ -125,14 +125,14 @@ EVENT_TYPES: Mapping[str, str] = {
     "session.policy_changed": "a session's policy changed",
     "field.compacted": "a COMPACT was carried out: its strategy and counts",
     "field.attuned": "an agent read the Field",
-    "field.read": "an agent asked the Field something",
+    "field.read": "an agent queried the Field",
     "field.subscribed": "an agent subscribed to events",
     "field.unsubscribed": "an agent ended a subscription",
 }
 """Every event type with its meaning; doors and docs are checked against it."""
 
 RULE_EVENTS = frozenset({"policy.changed", "secret.registered", "secret.removed"})
-"""Events after which a writer must look again at policy and known secrets before it stores anything."""
+"""Events after which a writer must load policy and known secrets again before it stores anything."""
 
 
 class NewEvent(Struct, frozen=True):
@@ -171,11 +171,11 @@ class Event(Struct, frozen=True):
         return to_datetime(self.at)
 
     def document(self) -> dict[str, Any]:
-        """The event as every door shows it; `hash` is the SHA-256 of this without `hash`, in canonical JSON."""
+        """The event as every door shows it. `hash` is the SHA-256 of the canonical JSON of the other fields."""
         return {**_body(self), "hash": self.hash}
 
     def sound(self) -> bool:
-        """Whether the hash fits the rest."""
+        """Whether the hash matches the other fields."""
         try:
             return hmac.compare_digest(self.hash, _digest(self))
         except (ValueError, TypeError, OverflowError, Invalid):  # damaged beyond having a hash
@@ -214,9 +214,7 @@ def keyed_hash(key: bytes, text: str) -> str:
 
 
 def answer_key(log_key: bytes, use: str, key: str) -> str:
-    """Return the stored form of an idempotency key: its hash under the tenant's key, since callers put anything into
-    it.
-    """
+    """The stored form of an idempotency key: its hash under the tenant's key, because callers put anything into one."""
     return f"{use}/{keyed_hash(log_key, key)}"
 
 

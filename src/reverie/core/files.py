@@ -16,7 +16,7 @@ _OTHERS = 0o077
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and every missing one above it, each 0700. One that is there already stays as it is."""
+    """Make a folder and every missing one above it, each 0700. An existing folder stays as it is."""
     missing = []
     while not path.exists():
         missing.append(path)
@@ -32,16 +32,16 @@ def make_folder(path: Path) -> None:
 
 
 def open_new(path: Path, *, append: bool = False) -> int:
-    """A descriptor of a new file, 0600, for reading and writing. FileExistsError when the name is taken.
+    """Open a new file, 0600, for reading and writing. FileExistsError when the name is taken.
 
-    `append`: the file may exist, and is written at its end.
+    `append`: the file may exist; writes go to its end.
     """
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     return os.open(path, flags | (os.O_APPEND if append else os.O_EXCL), FILE_MODE)
 
 
 def make_file(path: Path) -> bool:
-    """An empty file, 0600; False when there is a file of that name."""
+    """Make an empty file, 0600. False when there is a file of that name."""
     try:
         os.close(open_new(path))
     except FileExistsError:
@@ -50,7 +50,7 @@ def make_file(path: Path) -> bool:
 
 
 def others_may(path: Path) -> int | None:
-    """The mode of a file or folder that users other than its owner have rights on; None when they have none."""
+    """The mode of a file or folder if users other than its owner have rights on it, else None."""
     mode = stat.S_IMODE(path.stat().st_mode)
     return mode if mode & _OTHERS and os.name == "posix" else None
 

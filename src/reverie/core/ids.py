@@ -1,4 +1,4 @@
-"""Ids: 26 characters of Crockford's base 32 over a version 7 UUID. They sort as made and read as ULIDs."""
+"""Ids: 26 characters of Crockford's base 32 over a version 7 UUID. They sort in order of creation and read as ULIDs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
 
 
 class TimeIds:
-    """The real id maker. Safe to share between threads and processes."""
+    """The real id generator. Safe to share between threads and processes."""
 
     def new(self) -> str:
         """A new id, larger than every id this process made before."""

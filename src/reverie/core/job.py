@@ -1,8 +1,8 @@
 """Jobs: work that is done later, by whichever worker is free.
 
-A job is a name, a tenant and a few plain arguments: ids, names and numbers, never text. It may be run more than once
-(its worker may die at any instruction), so every job is safe to repeat: leases and compare-and-set in the store decide
-what really happens.
+A job is a name, a tenant and a few plain arguments: ids, names and numbers, never text. Its worker may die at any
+instruction, so it may run more than once. Every job is safe to repeat: leases and compare-and-set in the store decide
+what takes effect.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from msgspec import Struct, field
 from reverie.core.errors import Invalid
 
 JOBS: Mapping[str, str] = {
-    "dream": "dream the tick of a schedule, or a memory once",
+    "dream": "dream for the tick of a schedule, or dream a memory once",
     "consolidate": "reconcile the memory of a schedule's tick, or a memory once",
-    "reindex": "make the vectors that are missing",
+    "reindex": "compute missing vectors",
     "retain": "destroy what expired or outlived its retention",
-    "scan": "look at everything stored with today's redaction rules",
+    "scan": "check all stored text against the current redaction rules",
     "recover": "resume runs whose process died, or end them",
-    "forget": "forget again what the ledger names: after a restore, or when a forget was cut off",
-    "memory_dreams": "dream the dreams of memory stores that wait, or were abandoned",
+    "forget": "repeat the forgets of the ledger: after a restore, or when a forget was interrupted",
+    "memory_dreams": "run the dreams of memory stores that wait, or were abandoned",
     "commitments": "fire the commitments that came due, or whose condition became true",
 }
 """Every job with its meaning. The names are the same on every store."""
@@ -31,7 +31,7 @@ STATUSES = ("waiting", "running", "dead")
 MOST_ATTEMPTS = 5
 """Attempts after which a job is dead: it stays visible, and runs again only on request."""
 PASSING = frozenset({"busy", "store_busy", "store_unavailable", "store_error", "storage_full", "model_failed"})
-"""Faults that pass. A job that failed for another known reason would fail again and is dead at once."""
+"""Transient faults. A job that failed for another known reason would fail again; it is dead at once."""
 _ARGUMENTS = {"schedule": str, "tick": int, "ref": str}
 
 
@@ -48,7 +48,7 @@ class Job(Struct, frozen=True):
     """The code of the last fault."""
     created_at: int = 0
     due_at: int = 0
-    """Not before this instant: after a fault it waits longer every time."""
+    """The earliest start. After each fault the delay is longer."""
     unique: str = ""
     """While a job waits, another one of the same name and `unique` is not added."""
 
@@ -57,7 +57,7 @@ class JobQueue(Protocol):
     """Queue of pending jobs. Work that is due by the clock is not in it: workers find that themselves."""
 
     def add(self, tenant: str, name: str, arguments: Mapping[str, Any], *, unique: str = "") -> Job | None:
-        """Add a job; None when the same one waits already."""
+        """Add a job. None when the same job waits already."""
 
     def list(self, tenant: str, *, status: str | None = None) -> Sequence[Job]:
         """The jobs of a tenant, oldest first."""

@@ -13,7 +13,7 @@ else:
     from importlib import import_module
 
     class _Lazy:
-        """A module in name; after the first look its attributes are found like any other's."""
+        """A stand-in for the module, which takes over all its attributes on first access."""
 
         def __getattr__(self, name):
             module = import_module("numpy")

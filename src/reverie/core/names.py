@@ -1,4 +1,4 @@
-"""Names of other frameworks (namespaces, users, sessions) as refs, and marks by which entries are found."""
+"""Names from other frameworks (namespaces, users, sessions) as segments of refs, and digests that mark entries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _escape(code: int) -> str:
 
 
 def decode(segment: str) -> str:
-    """The label of a segment; a segment that no label has is itself."""
+    """The label of a segment. A segment that encodes no label is returned as it is."""
     if segment == "._":
         return ""
     first, *parts = segment.split(".")

@@ -1,7 +1,7 @@
-"""Pauses of long work, for the requests of others.
+"""Pauses in long work, so that the requests of others are served.
 
-Long work calls `pause` between two of its steps; inside a write transaction that does nothing. The HTTP layer decides
-how long a pause is (`http/threads.py`); elsewhere there is none.
+Long work calls `pause` between its steps; inside a write transaction that does nothing. The HTTP layer decides how long
+a pause is (`http/threads.py`); elsewhere there are none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST = 64
 
 
 class Pauses:
-    """The pauses of one piece of long work: `wait` is called, then `seconds` pass before it is called again."""
+    """The pauses of one piece of long work: `wait` is called, and not again before `seconds` have passed."""
 
     __slots__ = ("_seconds", "_wait", "until")
 
@@ -38,20 +38,20 @@ PAUSE: ContextVar[Pauses | None] = ContextVar("pause", default=None)
 
 
 def pause() -> None:
-    """Let requests of other tenants go first, where some wait and the last pause is a while ago."""
+    """Let waiting requests of other tenants go first, unless the last pause was a moment ago."""
     if (pauses := PAUSE.get()) is not None and monotonic() >= pauses.until:
         pauses.take()
 
 
 def paced(items: Iterable[T]) -> Iterable[T]:
-    """The items, with a pause between two of them where long work pauses at all. One item alone is not long work."""
+    """The items, with pauses between them where long work pauses. A single item is not long work."""
     if (pauses := PAUSE.get()) is None or (isinstance(items, list | tuple) and len(items) < 2):
         return items
     return chain.from_iterable(_slices(iter(items), pauses))
 
 
 def _slices(items: Iterator[T], pauses: Pauses) -> Iterator[Sequence[T]]:
-    """One item, then twice as many at a time while no pause is due: as long together as all since the last pause."""
+    """The items in slices: one item, then twice as many each time until a pause is due."""
     size, due = 1, False
     while taken := tuple(islice(items, size)):
         if due:
@@ -62,7 +62,7 @@ def _slices(items: Iterator[T], pauses: Pauses) -> Iterator[Sequence[T]]:
 
 
 def without_pauses(work: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> T:
-    """The result of `work`, which others wait for: a write transaction."""
+    """The result of `work`, run without pauses because others wait for it: a write transaction."""
     if PAUSE.get() is None:
         return work(*arguments, **named)
     token = PAUSE.set(None)
@@ -73,7 +73,7 @@ def without_pauses(work: Callable[P, T], /, *arguments: P.args, **named: P.kwarg
 
 
 class Pausing(Protocol):
-    """Makes long work of a tenant pause."""
+    """Adds pauses to long work of a tenant."""
 
     def __call__(self, tenant: str, work: Callable[[], T], /) -> Callable[[], T]:
         """The same work, with its pauses."""

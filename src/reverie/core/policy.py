@@ -1,4 +1,4 @@
-"""TenantPolicy: settings of an operator per tenant. Plain data, stored as a document, with good defaults."""
+"""TenantPolicy: the operator's settings for one tenant. Plain data with defaults, stored as a document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIGHT_BYTES = 8000
 SMALL_MEMORY = 4000
 """Hot tokens up to which a dream removes only duplicates, chatter and outdated statements."""
 MOST_SEARCHES = 200
-"""Of `recorded_searches`."""
+"""The largest value of `recorded_searches`."""
 CHOICES = {
     "nightly": ("on", "off"),
     "store_secrets": ("rewrite", "refuse"),
@@ -45,9 +45,9 @@ class TenantPolicy:
     default_ttl_ms: int | None = None
     """Expiry of entries that are written without one; none when not set."""
     zone: str = "UTC"
-    """The tenant's time zone: schedules are meant in it."""
+    """The tenant's time zone, in which schedules run."""
     dream_budget: int = 8000
-    """The most tokens, input and output together, that one dream may use; the default when none is asked."""
+    """The most tokens, input and output together, that one dream may use; also the default budget."""
     hot_target: str = "50%"
     """Target size of hot memory after a dream, as a share of its input or in tokens (`8000`). Must-keep statements stay
     hot regardless of the target, and a memory below 4,000 hot tokens loses only duplicates and chatter.
@@ -108,24 +108,25 @@ class TenantPolicy:
         return TenantPolicy(**values)
 
     def hot_share(self, hot_tokens: int | None) -> int:
-        """Return the share of its sources, per mille, that a dream may keep of a memory with this many hot tokens.
+        """Return the share of its sources, per mille, that a dream of a memory with this many hot tokens may keep.
 
-        None: as under pressure, however small the memory.
+        None: the target share, however small the memory; 50 % where the target is a number of tokens.
         """
         if hot_tokens is None:
             return (share_of(self.hot_target)[0] or 50) * 10
         return min(1000, self.hot_goal(hot_tokens) * 1000 // max(hot_tokens, 1))
 
     def hot_goal(self, hot_tokens: int) -> int:
-        """Tokens aimed for in a memory with this many."""
+        """The target size, in tokens, of a memory with this many hot tokens."""
         percent, tokens = share_of(self.hot_target)
         return tokens if percent is None else max(SMALL_MEMORY, hot_tokens * percent // 100)
 
     def hot_rest(self, hot_tokens: int | None) -> int:
-        """Per mille of the statements neither must-keep nor chatter that stay, regardless of how much must be kept.
+        """The share, per mille, that always stays of statements that are neither must-keep nor chatter.
 
-        The least informative is dropped first. 1.2 times the share that a target in per cent asks of all leaves,
-        so that a dream costs few answers even where most must be kept. A target in tokens has no such floor.
+        The least informative are dropped first. A target in per cent drops 1.2 times the share of them that it asks to
+        drop of everything, however much must be kept: so a dream costs few answers even where most must be kept. A
+        target in tokens has no such floor.
         """
         percent, _ = share_of(self.hot_target)
         return 0 if percent is None else max(0, 1000 - (1000 - self.hot_share(hot_tokens)) * 12 // 10)
@@ -147,7 +148,7 @@ class TenantPolicy:
         return int(night.timestamp() * 1000)
 
     def is_crowded(self, hot_tokens: int | None) -> bool:
-        """Whether a memory is above a target that is a number of tokens."""
+        """Whether the target is a number of tokens and the memory is above it."""
         percent, tokens = share_of(self.hot_target)
         return percent is None and hot_tokens is not None and hot_tokens > tokens
 

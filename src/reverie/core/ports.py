@@ -16,7 +16,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Makes ids that are unique and sort as made."""
+    """Makes ids that are unique and sort in order of creation."""
 
     def new(self) -> str:
         """A new id."""
@@ -53,7 +53,7 @@ class Embedder(Protocol):
 
 
 class Cipher(Protocol):
-    """Seals what must be kept but never in clear."""
+    """Encrypts data that must never be stored in clear."""
 
     def seal(self, clear: bytes, *, context: bytes) -> bytes:
         """Encrypt and authenticate `clear`, bound to `context`."""
@@ -79,7 +79,7 @@ class ForgetLine(Struct, frozen=True, omit_defaults=True):
 
 
 class ForgetLedger(Protocol):
-    """Remembers forgets outside the database, so that restoring an older backup forgets again."""
+    """Records forgets outside the database, so that they can be repeated after an older backup is restored."""
 
     def add(self, line: ForgetLine) -> None:
         """Durable when it returns."""

@@ -39,21 +39,21 @@ class Filter(Struct, frozen=True):
     not_by: tuple[str, int] | None = None
     """(actor, log position): excludes entries written by this actor at or after the position."""
     since_epoch: int | None = None
-    """epoch at or after."""
+    """Only entries of this epoch or a later one."""
     run: str | None = None
     task: str | None = None
-    """Attributes name this task: `intent.task_id`."""
+    """Only entries whose attribute `intent.task_id` names this task."""
     pinned: bool | None = None
     since: int | None = None
-    """created_at at or after."""
+    """Only entries created at or after this instant."""
     until: int | None = None
-    """created_at before."""
+    """Only entries created before this instant."""
     expired: bool | None = False
     """False: unexpired only. True: expired only. None: both."""
 
 
 class Page(Struct, Generic[Item], frozen=True):
-    """One page, and how to get the next: `cursor` is None at the end, and only there."""
+    """One page. `cursor` gets the next page; it is None at the end, and only there."""
 
     items: Sequence[Item]
     cursor: str | None = None
@@ -75,7 +75,7 @@ def pages(fetch: Callable[[str | None], Page[Item]]) -> Iterator[Page[Item]]:
 
 
 class Brief(Struct, frozen=True, gc=False):
-    """As much of an entry as a ranking needs. Many are looked at for each one that is shown."""
+    """The fields of an entry that a ranking needs. A search reads many for each hit that it returns."""
 
     position: int
     id: str
@@ -95,14 +95,14 @@ class QueryWord(Struct, frozen=True):
 
 
 class Match(Struct, frozen=True, gc=False):
-    """A candidate of a search, a passage of an entry: higher scores are better."""
+    """A candidate of a search: a passage of an entry. Higher scores are better."""
 
     entry: Brief
     score: float
     number: int = 0
     """Number of the passage in the entry, from 0."""
     span: tuple[int, int] | None = None
-    """The characters of the content that the passage is; None: all of it."""
+    """Start and end of the passage in the content; None: all of it."""
     cover: float = 0.0
     """Share of the question's words in the passage, weighted."""
 
@@ -141,7 +141,7 @@ class Head(Struct, frozen=True):
 
 
 class Lease(Struct, frozen=True):
-    """Work that one process may do at a time: who does it, and until when unless it is renewed."""
+    """A lease on work that one process may do at a time: its holder, and when it ends unless renewed."""
 
     name: str
     holder: str
@@ -152,24 +152,24 @@ class Flow(Struct, frozen=True):
     """A memory's log at an instant."""
 
     position: int
-    """The last log position at or before it; 0: there was none yet."""
+    """The last log position at or before the instant; 0: there was none yet."""
     stored: int
     """Entries that had been stored by then, readable or not."""
     left: int
-    """Entries that left readable memory since the instant asked for before this one, and are still out of it."""
+    """Entries that left readable memory after the previous instant asked for, and have not returned."""
 
 
 ANCHOR_BYTES = 16
 
 
 class Anchored(Struct, frozen=True):
-    """A log position that was acknowledged, noted outside the database, and the beginning of the hash it had."""
+    """An acknowledged log position as noted outside the database, with the beginning of its hash."""
 
     seq: int
     hash: bytes
 
     def fits(self, found: bytes) -> bool:
-        """Whether the hash at that position is the one that was noted."""
+        """Whether the hash found at that position matches the note."""
         return found[:ANCHOR_BYTES] == self.hash
 
 

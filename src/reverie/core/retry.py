@@ -21,7 +21,7 @@ def retry(
     on: type[Exception] | tuple[type[Exception], ...] = Moved,
     tries: int = TRIES,
 ) -> T:
-    """`work(attempt)`, repeated while it raises `on`. After the last attempt raise `busy()`, or its own fault."""
+    """`work(attempt)`, repeated while it raises `on`. After the last attempt, raises `busy()` or that exception."""
     for attempt in range(tries - 1):
         try:
             return work(attempt)

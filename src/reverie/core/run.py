@@ -1,7 +1,7 @@
 """A run: a piece of work with a beginning, an end, and a stream of events between them.
 
-What a run did is in the log, in events whose data names it; the record here holds its state. It keeps which
-entries a run saw, never their text, so that forgetting reaches what runs show.
+The actions of a run are in the log, as events whose data names the run; the record here holds its state. It names the
+entries that a run saw by log position and never holds their text, so that forgetting reaches what runs show.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 ENGINE_VERSION = 1
-"""Raised when the stored run document changes its shape. A run of a higher one is refused, never half read."""
+"""Goes up when the stored run document changes its shape. A run of a later version is refused, never read in part."""
 
 
 class RunStatus(StrEnum):
@@ -47,11 +47,11 @@ class Interrupted(StrEnum):
     """The treatment of a run whose process died."""
 
     AGAIN = "again"
-    """Its work is done again; everything it writes has an id made from the run's, so nothing is done twice."""
+    """The work is repeated. Ids of what it writes derive from the run's id, so nothing is written twice."""
     FAIL = "fail"
-    """It is failed with `run_interrupted`."""
+    """The run fails with `run_interrupted`."""
     ELSEWHERE = "elsewhere"
-    """Its starter starts it again: a schedule its tick."""
+    """The part that started the run starts it again, as a schedule does for its tick."""
 
 
 class Fault(Struct, frozen=True):
@@ -129,7 +129,7 @@ class Run(Struct, frozen=True):
 
     @property
     def observed(self) -> RunStatus:
-        """The status as its events tell it: a run whose pause has not taken effect is still running."""
+        """The status according to the run's events: until its pause has taken effect, a run is still running."""
         waits = self.status is RunStatus.PAUSED and self.pause is not None and self.pause.pending
         return RunStatus.RUNNING if waits else self.status
 
@@ -152,7 +152,7 @@ DISPATCH = "reverie.agent.dispatch"
 
 
 class RunRecords(Protocol):
-    """A transaction, as far as `mark` needs it."""
+    """The part of a transaction that `mark` needs."""
 
     def load(self, space: str, key: str) -> Document | None:
         """The newest version of a document; None when absent or dropped."""
@@ -181,7 +181,7 @@ def stopping(tx: RunRecords, run_id: str | None) -> bool:
 
 
 class RunStarter(Protocol):
-    """Does work as a run, for callers that know nothing else of runs: a schedule, a job."""
+    """Does work as a run, for callers that know nothing else about runs: a schedule, a job."""
 
     def around(
         self,

@@ -44,7 +44,7 @@ def fold(text: str) -> str:
 
 
 def forms(text: str) -> tuple[str, ...]:
-    """The folded text, then the form that older releases compared, where that is another."""
+    """The folded text, then the form that older releases compared, where it differs."""
     folded = fold(text)
     return (folded,) if text.isascii() else tuple(dict.fromkeys((folded, _compose(text))))
 

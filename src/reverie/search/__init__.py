@@ -1,1 +1,1 @@
-"""From the finds of a store to an agent's context: words, ranking, explanation, packing. Pure; no I/O, no clock."""
+"""From the candidates of a store to the context of an agent: words, ranking, explanation, packing. Pure."""

@@ -1,6 +1,6 @@
 """Confidence: the measured share of right answers for a given amount of evidence.
 
-`confidence.txt` is made by tools/build_confidence.py from our later corpora: for each step of evidence the share of
+`confidence.txt` is made by tools/build_confidence.py from our later corpora: for each step of evidence, the share of
 first hits that were right.
 """
 
@@ -13,23 +13,23 @@ from functools import lru_cache
 from importlib import resources
 
 WEAK = 0.36
-"""A hit below this confidence is weak: noise, twice as likely as an answer. A lower floor lets through more than one in
-ten of the questions that nothing answers."""
+"""A hit below this confidence is weak: twice as likely to be noise as an answer. With a lower threshold, more than one
+in ten of the questions that nothing answers would get an answer."""
 
 _UNKNOWN = 0.45
-"""Evidence in a script that the vectors do not know: a word in common is seldom chance there."""
+"""Evidence of a word in common, in a script that the vectors do not know: there it is seldom chance."""
 _MANY = 20
-"""Number of passages from which more make no difference to the worth of the best."""
+"""Number of passages above which more make no difference to the evidence for the best."""
 
 
 def evidence(cover: float, cosine: float, trust: float, among: int = _MANY) -> float:
-    """Sum the evidence for a hit: the share of the question it covers, and its meaning.
+    """Sum the evidence for a hit: the share of the question it covers, and its closeness in meaning.
 
     `trust` is how well the vectors know the language of the question. Where they do not, a constant for any word in
     common replaces the meaning, so that one threshold serves all languages. `among` is the number of passages: the
-    best of a few is less likely to be there by chance than the best of many. The weights are those of a logistic
-    regression over the corpora that confidence is made from, relative to that of the share; the context of neighbours
-    adds nothing there.
+    best of a few is less likely to be there by chance than the best of many. The weights come from a logistic
+    regression over the corpora behind `confidence.txt`, with the weight of the share set to 1. The context of
+    neighbours added nothing there.
     """
     close = trust * max(0.0, cosine)
     few = math.log(_MANY / min(max(among, 1), _MANY))
@@ -43,7 +43,7 @@ def confidence(value: float) -> float:
 
 
 def between(steps: tuple[Sequence[float], Sequence[float]], value: float) -> float:
-    """The share at this much evidence, given evidence and shares of each step; between two steps, on a line."""
+    """The share at this much evidence, given the evidence and share of each step; interpolated between steps."""
     values, shares = steps
     at = bisect_right(values, value)
     if at == 0:

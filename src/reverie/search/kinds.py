@@ -1,6 +1,6 @@
 """Kinds of answers: whether a question asks for a figure, a time or a person, and which passages have one.
 
-A passage that has the kind of thing that a question asks for is a little more likely to be its answer.
+A passage with the kind of answer that a question asks for is a little more likely to be right.
 """
 
 from __future__ import annotations
@@ -69,6 +69,6 @@ _KINDS = ((_FIGURE_ASKED, _has_figure), (_TIME_ASKED, _has_time), (_PERSON_ASKED
 
 
 def kinds(question: str, texts: Sequence[str]) -> list[int]:
-    """For each text the number of the kinds of answers asked for that it has."""
+    """For each text, the number of kinds of answers that the question asks for and the text has."""
     wanted = [has for asked, has in _KINDS if asked.search(question)]
     return [sum(has(text) for has in wanted) for text in texts] if wanted else [0] * len(texts)

@@ -1,6 +1,6 @@
-"""Languages: which one a text is in, its function words and its stemmer.
+"""Languages: detection, function words and stemmers.
 
-The language is read off the function words of the text, or off its script: a few microseconds a passage, no model, the
+The language of a text is recognised by its function words or its script: a few microseconds a passage, no model, the
 same answer on every machine. A text without such evidence counts as English. Function words are written without
 accents, as `fold` leaves them.
 """
@@ -161,7 +161,7 @@ _OWN_LETTERS = {
         "turkish": "ışğçüö",
     }.items()
 }
-"""Letters that hint at a language; they count like one of its function words."""
+"""Letters that hint at a language; each counts like one of its function words."""
 _MARKS = re.compile("[\u0300-\u036f\u064b-\u065f\u0670\u0591-\u05c7]+")
 _EXTRA = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "æ": "ae", "œ": "oe", "đ": "d", "ß": "ss", "’": "'"})
 
@@ -225,7 +225,7 @@ _local = threading.local()
 
 
 def stemmer(language: str) -> Callable[[str], str]:
-    """The Snowball stemmer of a language, one per thread; words of other languages stay as they are."""
+    """The Snowball stemmer of a language, one per thread. For a language without one, words stay as they are."""
     held: dict[str, Callable[[str], str]] | None = getattr(_local, "stemmers", None)
     if held is None:
         held = _local.stemmers = {}

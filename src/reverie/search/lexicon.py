@@ -1,7 +1,7 @@
 """Weights of English words, words of similar meaning, and words one misspelling away.
 
-`lexicon.txt` is made by tools/build_lexicon.py from the embedding table. Words that are not in it tell as much as a
-word can, which is right for names, for identifiers and for other languages.
+`lexicon.txt` is made by tools/build_lexicon.py from the embedding table. A word that is not in it has the highest
+weight, which is right for names, for identifiers and for other languages.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _MOST_LETTERS = 24
 
 @lru_cache(maxsize=1)
 def _text() -> str:
-    """Lines in the order of their words, each behind a line end: some words are looked up, most never are."""
+    """The lines in the order of their words, each after a line end. Not parsed: most words are never looked up."""
     return "\n" + resources.files("reverie.search").joinpath("lexicon.txt").read_text(encoding="utf-8")
 
 
 _seen: dict[str, list[str]] = {}
-"""Fields of words that were looked up. No others: a name in a question is not remembered."""
+"""Fields of words that were looked up and found. Other words, such as a name in a question, are not remembered."""
 
 
 def _line(word: str) -> list[str]:
-    """The fields of a word, found by halving the text; empty when it has none."""
+    """The fields of a word, found by binary search; empty when it has none."""
     if word in _seen:
         return _seen[word]
     text = _text()
@@ -45,7 +45,7 @@ def _line(word: str) -> list[str]:
 
 
 def weight(word: str) -> float:
-    """Return the informativeness of a lower-case word: low for "thing", 1 for "restaurant" and unknown words."""
+    """Return the informativeness of a lower-case word: low for "thing", 1 for "restaurant" and for unknown words."""
     fields = _line(word)
     return int(fields[1]) / 100 if fields else 1.0
 
@@ -56,7 +56,7 @@ def similar(word: str) -> list[str]:
 
 
 def misspelt(word: str) -> list[str]:
-    """Every word that is one letter more, less or other, or two letters swapped; none for a word that is right."""
+    """Every spelling one edit away: a letter more, less or other, or two swapped; none for a word of the lexicon."""
     if not LEAST_LETTERS <= len(word) <= _MOST_LETTERS or _line(word):
         return []
     letters = next((own for own in _ALPHABETS if word[0] in own), "")

@@ -1,8 +1,8 @@
-"""Passages: the parts of a long entry that are indexed, found and shown each for itself.
+"""Passages: the parts of a long entry that are indexed, found and shown separately.
 
 A passage has about eighty words, begins and ends at the border of a sentence or line, and shares its last sentence with
-the one after it. A short entry is one passage. The lines of a dream are passages, whatever their length: each is a
-statement of its own. Its headings are none: they date the lines below them.
+the next passage. A short entry is one passage. In a dream every line is a passage, whatever its length, because each is
+a statement of its own. Headings are not passages: they date the lines below them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HEADING = re.compile(rf"\[(?:(\d{{1,2}}) )?({'|'.join(_MONTHS)}) (\d{{4}})\]$",
 """`[8 May 2023]` or `[May 2023]`, alone on a line."""
 _LIKE_HEADING = re.compile(r"\n\[")
 _HEADINGS = 8
-"""Lines above a passage that begin like a heading, as far as it is looked for."""
+"""Number of lines above a passage that begin like a heading and are examined."""
 
 
 class Passage(Struct, frozen=True):
@@ -45,7 +45,7 @@ class Passage(Struct, frozen=True):
 
 
 def passages(content: str, *, lines: bool = False) -> list[Passage]:
-    """The passages of a content, in order; together they cover all of it. `lines`: one for each but the headings."""
+    """The passages of a content, in order; together they cover all of it. `lines`: one for each line but headings."""
     if lines:
         spans = _lines(content)
     elif len(content) <= (_SHORT if not _UNSPACED.search(content) else _SHORT // 3):
@@ -67,7 +67,7 @@ def _lines(content: str) -> list[tuple[int, int]]:
 
 
 def said_at(content: str, start: int, created_at: int) -> int:
-    """Return the time of the passage at `start`: noon of the day in the heading above it; without one, `created_at`."""
+    """Return the time of the passage at `start`: noon of the day in the heading above it, else `created_at`."""
     return Headings(content).said_at(start, created_at)
 
 
@@ -117,7 +117,7 @@ def _joined(content: str) -> list[tuple[int, int]]:
 
 
 def _sentences(content: str) -> list[tuple[int, int]]:
-    """Spans of sentences that cover the content; a sentence without end is cut at white space."""
+    """Spans of sentences that cover the content; a very long sentence is cut at white space."""
     ends = [match.end() for match in _BORDER.finditer(content)]
     if not ends or ends[-1] < len(content):
         ends.append(len(content))
@@ -159,7 +159,7 @@ def excerpt(text: str, query: str, *, width: int) -> str:
 
 
 def _size(text: str) -> int:
-    """About how many words; two characters of a script without spaces count as one."""
+    """Approximate number of words; two characters of a script without spaces count as one."""
     return max(text.count(" ") + 1, len(_UNSPACED.findall(text)) // 2 if not text.isascii() else 0)
 
 

@@ -1,4 +1,4 @@
-"""Speakers: whose words a question asks for, in a conversation between a person and an assistant.
+"""Speakers: whether a question asks for the words of the person or of the assistant in a conversation.
 
 "What did you recommend for my knee?" asks for an answer of the assistant, and the person's own question about the knee
 has more of its words. "Which song did I choose?" asks for what the person said.
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 ASSISTANTS = frozenset({"assistant", "ai", "model", "bot", "agent"})
 PEOPLE = frozenset({"user", "human"})
 _OWN_WORDS = 1 / 3
-"""Of a question in the first person, compared with one about what the assistant said: people also ask for advice that
-they were given without saying so."""
+"""Weight of a question in the first person, relative to one about what the assistant said: people also ask in that way
+for advice that the assistant gave them."""
 _SAID = "said|told|suggested|recommended|advised|mentioned|gave|given|listed|estimated|wrote|written|proposed|explained"
 _SAID += "|named|offered|warned|answered|described|planned|showed|shown|came up"
 _ADVICE = "advice|suggestions?|recommendations?|answers?|tips?|estimates?|ideas?|plans?|proposals?|lists?|explanations?"
@@ -36,7 +36,7 @@ _OF_PERSON = re.compile(
 
 
 def speakers(question: str, roles: Sequence[str | None]) -> list[float]:
-    """For each turn, by the role of its speaker, how far it is the word of the one that is asked for, 0 to 1."""
+    """The degree, 0 to 1, to which each turn is by the speaker whom the question asks for; `roles`: of the turns."""
     if not any(roles):
         return [0.0] * len(roles)
     if _OF_ASSISTANT.search(question):

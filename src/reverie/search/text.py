@@ -19,10 +19,10 @@ def searchable(
     subject: str | None = None,
     created_at: int | None = None,  # noqa: ARG001
 ) -> str:
-    """The text whose words are indexed and whose vector is stored: who said it, what, and under which labels.
+    """The text whose words are indexed and whose vector is stored: speaker, content and labels.
 
-    The time is not written into it: a time in a question is matched against `created_at` itself (`when.py`). Tags of
-    programs (`~`) and of dreams are marks: entries are filtered by them, and not found by their words.
+    It does not hold the time: a time in a question is compared with `created_at` itself (`dates.py`). Tags set by
+    programs (`~`) and by dreams are marks: entries are filtered by them, and not found by their words.
     """
     said = f"{speaker}: {content}" if speaker else content
     if not subject and not tags:
@@ -33,7 +33,7 @@ def searchable(
 
 
 def comparable(query: str) -> str:
-    """The text whose vector represents a question: its content words; all of it if it has none."""
+    """The text whose vector represents a question: the content words, or the whole question if it has none."""
     common = FUNCTION_WORDS[detect(query)]
     kept = [word for word in _WORD.findall(query) if fold(word).replace("’", "").replace("'", "") not in common]
     return " ".join(kept) or query
