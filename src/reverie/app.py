@@ -1,4 +1,4 @@
-"""The composition root: settings become a store, a host, and an ASGI application. Only this file names SQLite
+"""The composition root: makes a store, a host and an ASGI application from the settings. Only this file names SQLite
 and PostgreSQL."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def build_host(
 ) -> Host:
     """A host over the configured store. `create=False` refuses to make a new database.
 
-    `embedder`, `distiller` and `clock` take the place of the configured ones; the distiller is known by its name.
+    `embedder` and `clock` replace the configured ones; `distiller` is added under its own name.
     """
     model = build_distiller(settings)
     distillers: dict[str, Distiller] = {"llm": model} if model else {}
@@ -80,9 +80,9 @@ def build_host(
 
 @cache
 def build_redactor(own_rules: str) -> Redactor:
-    """One for all hosts of a process: it never changes, and its rules take a tenth of a second to load.
+    """The redactor, shared by all hosts of a process: it never changes, and its rules take a tenth of a second to load.
 
-    A file of own rules is read and proved at once; `Invalid` says what is wrong with it.
+    A file of own rules is read and tested at once. Raises Invalid, naming the fault in it.
     """
     if not own_rules:
         return load_redactor()
@@ -94,7 +94,7 @@ def build_redactor(own_rules: str) -> Redactor:
 
 @cache
 def build_embedder(name: str) -> Embedder | None:
-    """One for all hosts of a process: a model never changes, and is 16 MB and more.
+    """The embedder, shared by all hosts of a process: a model never changes, and takes 16 MB or more.
 
     Raises MissingExtra with the command that installs the packages it needs.
     """
@@ -131,10 +131,10 @@ def build_store(settings: Settings, *, create: bool = True, clock: Clock | None 
 
 
 def upgrade_store(settings: Settings, *, finish: bool, reseal: bool = False) -> tuple[int, list[int]]:
-    """Bring the schema up to this release. (Its number, steps that wait for `finish`; on SQLite none ever do.)
+    """Bring the schema up to this release. Returns its number, and the steps that wait for `finish` (none on SQLite).
 
-    On SQLite `finish` gives the pages of an older file checksums. `reseal` also renews those that do not fit, after
-    everything that can be verified without them was.
+    On SQLite, `finish` gives the pages of an older file checksums. `reseal` also renews checksums that do not fit,
+    after verifying everything that can be verified without them.
     """
     if not settings.postgres:
         store = SqliteStore(settings.database, create=False, trust_pages=reseal)
@@ -168,7 +168,7 @@ def _verify(host: Host) -> None:
 
 
 def build_distiller(settings: Settings) -> LlmDistiller | None:
-    """The distiller `llm`, when a model is configured. Raises Invalid when the provider's client is not installed."""
+    """The distiller `llm`; None without a model. Raises Invalid when the provider's client is not installed."""
     if settings.model_provider == "none":
         return None
     from reverie.providers.anthropic import AnthropicModel
@@ -190,12 +190,12 @@ def build_distiller(settings: Settings) -> LlmDistiller | None:
 
 
 def open_store(path: str) -> Store:
-    """The store in an existing file, such as a backup: nothing is made when there is none."""
+    """The store in an existing file, such as a backup. Never makes a file."""
     return SqliteStore(path, create=False)
 
 
 def _queue(settings: Settings) -> JobQueue | None:
-    """The job engine of PostgreSQL; on SQLite jobs wait in the store itself."""
+    """The job engine of PostgreSQL; None on SQLite, where jobs wait in the store itself."""
     if not settings.postgres:
         return None
     from reverie.jobs.procrastinate import EngineQueue
@@ -206,7 +206,7 @@ def _queue(settings: Settings) -> JobQueue | None:
 def build_worker(
     settings: Settings, host: Host, *, metrics: Metrics | None = None, pausing: Pausing = unpaused
 ) -> Runner:
-    """The worker that runs the jobs of this host, in this process, between the requests that it serves."""
+    """The worker that runs the jobs of this host, in this process, besides the requests that it serves."""
     from reverie.ops.jobs import JobObserver
     from reverie.ops.metrics import Metrics
 
@@ -237,7 +237,7 @@ def build_worker(
 
 
 def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -> Application:
-    """The HTTP application: every door that speaks HTTP, on one host."""
+    """The HTTP application: every HTTP door, on one host."""
     from reverie import __version__
     from reverie.api import console, mcp, rest
     from reverie.http.application import make_application
@@ -259,7 +259,7 @@ def build_app(settings: Settings, host: Host, *, traces: Traces | None = None) -
 
 
 def serve_tools(host: Host, actor: Actor, profile: str) -> None:
-    """Serve MCP tools over standard input and output, until the other side leaves."""
+    """Serve MCP tools over standard input and output, until the client closes its end."""
     from reverie import __version__
     from reverie.api.mcp import memory_profile, reference_profile
     from reverie.mcp.stdio import serve
@@ -285,9 +285,9 @@ def run_proxy(
 
     if kind not in (None, "api", "codex", "messages"):
         raise Invalid("--kind is api, codex or messages.", pointer="/kind")
-    given = Upstream(upstream)  # says what is wrong with it
+    given = Upstream(upstream)  # raises when it is not valid
     base = Base.of(given.url if given.has_path else f"{given.url}/v1", kind)  # type: ignore[arg-type]
-    policy.mode_for(base.kind)  # says what is wrong with it
+    policy.mode_for(base.kind)  # raises when the mode does not fit
     logs.configure(settings, host.parts.redactor)
     actor = Actor(tenant=tenant, id="local:proxy", door="responses")
     onward, counts = Upstream(base.url), Counts(host.parts.clock.now())

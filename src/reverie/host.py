@@ -108,17 +108,17 @@ USE_CASES = {
     "workflows": "reverie.protocols.openwop.workflows:workflows parts passes dispatcher injection_probe",
     "workspace": "reverie.protocols.openwop.workspace:Workspace parts rules",
 }
-"""`module:Class`, then the arguments it is made with: attributes of the host, or a `module:name`."""
+"""For each use case `module:Class`, then the arguments of its constructor: attributes of the host, or `module:name`."""
 
 _NAMES = {made.split(maxsplit=1)[0]: name for name, made in USE_CASES.items()}
 
 
 class Host:
-    """A memory host. Every method of every use case takes the actor first: the caller decides the tenant.
+    """A memory host: its use cases, such as `host.entries.put(...)` and `host.search.search(...)`.
 
-    `host.entries.put(...)`, `host.search.search(...)`; those of a protocol by class, `host.use(Runs)`. A use case is
-    imported and made on first use, once however many threads ask: `reverie put` needs a tenth of the modules that a
-    server needs.
+    Every method of a use case takes the actor first, who decides the tenant. Use cases of a protocol are found by
+    class: `host.use(Runs)`. A use case is imported and made on first use, once, whichever thread asks first: `reverie
+    put` needs a tenth of the modules that a server needs.
     """
 
     if TYPE_CHECKING:
@@ -184,15 +184,15 @@ class Host:
         return found
 
     def use_cases(self) -> dict[str, Any]:
-        """Every use case by its name, all of them made now."""
+        """Every use case by its name. Makes those that were not used yet."""
         return {name: getattr(self, name) for name in USE_CASES}
 
     def tenants(self) -> list[str]:
-        """Every tenant. For the worker and the command line; no door that a tenant can reach calls it."""
+        """The names of all tenants. Only for the worker and the command line, never for a request of a tenant."""
         return self.parts.store.control(lambda tx: tx.tenants())
 
     def system_actor(self, tenant: str) -> Actor:
-        """The host itself, acting for a tenant: sweeps, jobs."""
+        """The host itself as an actor of a tenant, for sweeps and jobs."""
         return Actor(tenant=tenant, id="host:reverie", door="host")
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Services of a host. `app` chooses the parts; the host only knows their roles."""
+"""The parts that a host is made of. `app` chooses them; the host knows only their roles."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class FieldOptions:
     """Options of the Akashik Field of each tenant."""
 
     ref: str = "akashik"
-    """The memory that is the Field."""
+    """The name of the memory that is the Field."""
     level: int = 3
-    """Its conformance level: operations above it are refused."""
+    """Conformance level of the Field: operations above it are refused."""
     faults: bool = False
-    """Whether faults can be had on request, for tests."""
+    """Whether callers may request faults, for tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,16 @@ class Services:
     distillers: Mapping[str, Distiller] = field(default_factory=dict)
     """Distillers in addition to the model-free one, which is always present."""
     chat: PaidChat | None = None
-    """The chat model that agents answer with; None: they quote."""
+    """The chat model that writes the answers of agents; None: agents quote entries."""
     own_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The host's own credentials by label: replaced in everything any tenant stores."""
+    """The host's own credentials by label, replaced in everything that any tenant stores."""
     jobs: JobQueue | None = None
     """Queue of jobs; None: documents in the store."""
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=TimeIds)
     read_only: bool = False
     agents_folder: str = ""
-    """Folder with the manifests of agents for every tenant."""
+    """Folder with the manifests of agents that every tenant has."""
     agent_fixtures: bool = False
-    """Whether a tenant without agents is shown those of conformance suites."""
+    """Whether a tenant without agents sees those of the conformance suites."""
     field: FieldOptions = field(default_factory=FieldOptions)

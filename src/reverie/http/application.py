@@ -112,7 +112,7 @@ def make_application(
     traces = traces or Traces()
     pool = getattr(host.parts.store, "pool", None)
     if pool is not None:
-        metrics.watch("reverie_pool", "Connections to the database and who waits for them.", "state", pool)
+        metrics.watch("reverie_pool", "Database connections, and requests that wait for one.", "state", pool)
     counts = getattr(host.parts.jobs, "counts", None)
     if counts is not None:
         metrics.watch("reverie_queue", "Jobs that wait, run or failed for good.", "status", counts)

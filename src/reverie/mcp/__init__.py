@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def tools_door(
     path: str, profile: Callable[[], Profile], others: Mapping[str, Callable[[], Profile]] | None = None
 ) -> Door:
-    """A set of tools at a path, and others below it. The first request loads them."""
+    """A door with a set of tools at `path`, and others below it. The first request loads them."""
     from reverie.http.door import Door
     from reverie.mcp.http import described, route, status_of
 

@@ -41,7 +41,7 @@ def status_of(error: ReverieError) -> int:
 
 
 def route(path: str, profile: Callable[[], Profile]) -> Route:
-    """The address of a set of tools."""
+    """The route of a set of tools."""
 
     class Endpoint:
         """An ASGI application, so that the SDK writes its own answer."""
@@ -55,7 +55,7 @@ def route(path: str, profile: Callable[[], Profile]) -> Route:
 
 
 def described(path: str) -> Operation:
-    """The address of a set of tools, for the OpenAPI document. MCP itself lists the tools: `tools/list`."""
+    """The route of a set of tools, for the OpenAPI document. MCP itself lists the tools: `tools/list`."""
     message = {
         "type": "object",
         "properties": {
@@ -146,7 +146,7 @@ async def _silence() -> Message:
 
 
 def _fair(state: Any, actor: Actor) -> Any:
-    """Tools in the lanes of the application."""
+    """A runner that runs tools in the lanes of the application."""
     threads: Threads = state.threads
     limits: Limits = state.limits
 
@@ -160,14 +160,12 @@ def _fair(state: Any, actor: Actor) -> Any:
 
 
 async def _in_this_thread(_: Any, work: Callable[[], Any]) -> Any:
-    """Tools in the thread that the request has already."""
+    """Run a tool in the thread that the request already has."""
     return work()
 
 
 def _manager(request: Request, profile: Callable[[], Profile], run: Any) -> Any:
-    """Return the handler of one request. The SDK takes a second to import: the first request waits for it, not every
-    start.
-    """
+    """The handler of one request. Importing the SDK takes a second: the first request waits for it, not every start."""
     require_sdk()
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 

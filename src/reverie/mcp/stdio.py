@@ -1,4 +1,4 @@
-"""stdio: the tools for one program on this machine. Standard output belongs to the protocol alone."""
+"""MCP over stdio, for one program on this machine. Only the protocol writes to standard output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def _in_thread(_: HostTool, work: Callable[[], Any]) -> Any:
 
 
 def serve(host: Host, actor: Actor, profile: Profile, *, version: str) -> None:
-    """Serve until the other side closes its end."""
+    """Serve until the client closes its end."""
 
     async def go() -> None:
         server = make_server(host, actor, profile, version=version, run=_in_thread)

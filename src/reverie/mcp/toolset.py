@@ -28,14 +28,14 @@ from reverie.ops.logs import Action, log, where
 Arguments = Mapping[str, Any]
 Call = Callable[[Host, Actor, Arguments], Mapping[str, Any]]
 Run = Callable[["HostTool", Callable[[], Any]], Awaitable[Any]]
-"""Runs the work of a tool."""
+"""Function that runs the work of a tool."""
 Documents = Callable[[Host, Actor, Run], Mapping[str, Any]]
 """Handlers of the SDK by name, for one caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """Answer of a tool."""
+    """The answer of a tool."""
 
     document: Mapping[str, Any]
     refused: bool = False
@@ -59,10 +59,10 @@ class HostTool:
     call: Call
     required: Sequence[str] = ()
     reads: bool = False
-    """It changes nothing."""
+    """Whether the tool changes nothing."""
     destroys: bool = False
     heavy: bool = False
-    """It may take long and much: few of them run at once."""
+    """Whether the tool may be slow and expensive: few such calls run at once."""
 
     def described(self) -> Tool:
         """The tool as MCP lists it."""
@@ -90,7 +90,7 @@ class Profile:
     documents: Documents | None = None
     """Handlers of resources and prompts; None: tools only."""
     structured: bool = False
-    """Whether answers are given as structure too, where a protocol asks for both. Else once, as text."""
+    """Whether answers are also given as structured content, for a protocol that asks for both; else as text only."""
 
 
 def make_server(host: Host, actor: Actor, profile: Profile, *, version: str, run: Run) -> Server[Any]:
@@ -125,7 +125,7 @@ def make_server(host: Host, actor: Actor, profile: Profile, *, version: str, run
 
 
 def _call(tool: HostTool, host: Host, actor: Actor, arguments: Arguments) -> ToolResult:
-    """The answer; a refusal says what to do next. Never a traceback, never memory text."""
+    """Call a tool. A refusal says what to do next, and holds neither a traceback nor memory text."""
     try:
         _check(tool, arguments)
         answer = dict(tool.call(host, actor, arguments))
@@ -140,7 +140,7 @@ def _call(tool: HostTool, host: Host, actor: Actor, arguments: Arguments) -> Too
 
 
 def _check(tool: HostTool, arguments: Arguments) -> None:
-    """Names and plain types; the host checks the rest."""
+    """Check the names and plain types of arguments; the host checks the rest."""
     missing = [name for name in tool.required if arguments.get(name) is None]
     if missing:
         raise Invalid(f"{tool.name} needs {', '.join(missing)}.", pointer=f"/{missing[0]}")

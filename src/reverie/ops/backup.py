@@ -1,8 +1,8 @@
-"""Backups: a copy made while writers go on, proved before it gets its name, and restored without overwriting.
+"""Backups: copies made while writers continue, verified before they get their names, restored without overwriting.
 
-`FILE.json`, next to `FILE`, describes the backup: checksum, schema, and the head of every tenant's log.
-The key file is not inside: backup and key together open registered secrets, so they are kept apart by default.
-A backup of PostgreSQL is SQL for `psql`. It is proved, and can be restored, by way of a SQLite file made from it.
+`FILE.json`, next to `FILE`, describes the backup: checksum, schema, and the head of every tenant's log. The key file is
+not part of a backup: backup and key together open registered secrets, so they are kept apart by default. A backup of
+PostgreSQL is SQL for `psql`; it is verified, and can be restored, through a SQLite file made from it.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ ForgetAgain = Callable[[Path, Path], int]
 def create(
     host: Host, file: Path, *, open_store: OpenStore, key: Path | None = None, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Back the host's store up to `file`; returns the manifest, which is also written to `FILE.json`.
+    """Back the host's store up to `file`. Returns the manifest, which is also written to `FILE.json`.
 
     The copy gets its name only after its integrity and every tenant's log were verified in the copy itself. With
-    `key`, the key file is copied to `FILE.key`, readable by its owner only. Nothing is ever overwritten.
+    `key`, the key file is copied to `FILE.key`, readable by its owner only. Nothing is overwritten, and a backup that
+    fails leaves no file behind.
     """
     manifest_file, key_copy = _sibling(file, ".json"), _sibling(file, ".key")
     for path in (file, manifest_file, *([key_copy] if key else [])):
@@ -96,13 +97,13 @@ def create(
 
 
 def last_backup(store: Store) -> int | None:
-    """Return the time of the last backup of a store, in milliseconds; None: there was none."""
+    """The time of the last backup of a store, in milliseconds; None when there was none."""
     noted = store.control(lambda tx: tx.setting(_LAST))
     return None if noted is None else int(noted)
 
 
 def _note(host: Host) -> None:
-    """The backup exists, whether this can be noted or not."""
+    """Store the time of the backup, if possible: the backup exists either way."""
     if not host.parts.read_only:
         with contextlib.suppress(ReverieError):
             at = str(host.parts.clock.now()).encode()
@@ -110,9 +111,9 @@ def _note(host: Host) -> None:
 
 
 def verify(file: Path, *, open_store: OpenStore, progress: Progress | None = None) -> dict[str, Any]:
-    """Prove a backup: checksum, integrity, every log. Works on a copy; the backup itself is only read.
+    """Verify checksum, integrity and every log of a backup, in a copy of it: the backup itself is only read.
 
-    Raises StoreCorrupt when anything does not fit. A backup without its manifest is proved without the checksum.
+    Raises StoreCorrupt when anything does not fit. Without a manifest, the checksum is not verified.
     """
     with tempfile.TemporaryDirectory(prefix="reverie-verify-") as folder:
         return _copy_and_prove(file, Path(folder) / DATABASE, open_store, progress)
@@ -129,9 +130,8 @@ def restore(
 ) -> dict[str, Any]:
     """Restore a backup as the database of the data folder `into`, which must be new or empty.
 
-    The database appears under its name only after it was verified, and after everything that `ledger` says was
-    forgotten since the backup was made is forgotten again, also by a host that forgets while this runs. An older schema
-    is brought up to date.
+    The database gets its name only after it was verified and after everything in `ledger` that was forgotten since the
+    backup is forgotten again, including what a live host forgets meanwhile. An older schema is brought up to date.
     """
     if ledger is not None and not ledger.is_file():
         raise Invalid(f"There is no forget ledger at {ledger}.")
@@ -211,7 +211,7 @@ def _prove_copy(file: Path, open_store: OpenStore) -> dict[str, Any]:
 
 
 def _prove_dump(file: Path, copy: Path, open_store: OpenStore) -> dict[str, Any]:
-    """Read a backup in SQL into the empty file `copy`, which becomes a SQLite database, and prove that."""
+    """Load a backup in SQL into the empty file `copy`, which becomes a SQLite database, and verify that."""
     store = open_store(str(copy))
     try:
         into = store.transfer()
@@ -225,7 +225,7 @@ def _prove_dump(file: Path, copy: Path, open_store: OpenStore) -> dict[str, Any]
 
 
 def _prove(path: Path, open_store: OpenStore) -> dict[str, Any]:
-    """Integrity of the file and the log of every tenant in it."""
+    """Verify the integrity of the file and the log of every tenant in it."""
     store = open_store(str(path))
     try:
         found = store.check()
@@ -272,7 +272,7 @@ def _checksum(file: Path) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """A new file that only its owner may read, on the disk when this returns."""
+    """Write a new file that only its owner may read. It is on the disk when this returns, or does not exist."""
     descriptor = open_new(path)
     try:
         with os.fdopen(descriptor, "wb") as sink:
@@ -293,7 +293,7 @@ def _sync(path: Path) -> None:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return the free space of the disk under `folder`."""
+    """The free space of the disk that holds `folder`, in bytes."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free

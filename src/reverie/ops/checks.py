@@ -1,4 +1,4 @@
-"""One thing the doctor looked at."""
+"""The result of one check of the doctor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Status = Literal["ok", "warn", "fail"]
 
 
 class Check(Struct, frozen=True):
-    """One thing that was looked at."""
+    """A check with its finding and, unless it is ok, the next step."""
 
     name: str
     status: Status

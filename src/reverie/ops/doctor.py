@@ -1,4 +1,4 @@
-"""doctor: a list of checks, each with its finding and the next step. Changes nothing."""
+"""The checks of `reverie doctor`, each with its finding and the next step. They change nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SKEW_MS = 300_000
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the software in use."""
+    """The versions of the software in use."""
     import apsw
 
     return {
@@ -44,7 +44,9 @@ def versions() -> dict[str, str]:
 
 
 def examine(host: Host, settings: Settings, *, quick: bool = False, progress: Progress | None = None) -> list[Check]:
-    """Every check, in a fixed order. A check that cannot be made is a failed one. `quick` skips what reads it all."""
+    """Make every check, in a fixed order. A check that cannot be made has failed. `quick` skips those that read all
+    data.
+    """
     looks: list[tuple[str, Callable[[Host, Settings], Iterator[Check]]]] = [
         ("versions", _versions),
         ("integrity", _integrity),
@@ -114,7 +116,7 @@ def _logs(host: Host, _settings: Settings) -> Iterator[Check]:
 
 
 def _isolation(host: Host, _settings: Settings) -> Iterator[Check]:
-    """Look for one tenant's entries through the eyes of others: a stranger that does not exist, and its neighbour."""
+    """Look for the entries of each tenant as two others: one that does not exist, and the next in the list."""
     tenants = host.tenants()
     stranger = f"probe-{secrets.token_hex(8)}"
     probes = leaks = 0
@@ -133,7 +135,7 @@ def _isolation(host: Host, _settings: Settings) -> Iterator[Check]:
 
 
 def _views(host: Host, other: str, entry: Entry) -> Iterator[set[int]]:
-    """Every way in which `other` might come upon an entry that is not its own, as the positions it then sees."""
+    """The positions that `other` sees in every way in which it might reach an entry that is not its own."""
     words = terms(entry.content)[:8]
     looks: list[Callable[[ReadTx], Iterable[Entry | Brief | None]]] = [
         lambda tx: tx.scan(ANYTHING, limit=50).items,

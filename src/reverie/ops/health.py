@@ -1,4 +1,4 @@
-"""Health: live, ready, degraded or unavailable, found out by trying."""
+"""Readiness of a host, found by trying the store, the writer and the disk."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from reverie.store.contract import ControlTx
 
 Status = Literal["ok", "degraded", "unavailable"]
 LOW_BYTES = 512 * 2**20
-"""Below this much free disk the host is degraded."""
+"""With less free disk space the host is degraded."""
 NO_BYTES = 4 * 2**20
-"""Below this much it is not ready: the next write may not fit."""
+"""With less free disk space it is unavailable: the next write may not fit."""
 _PATIENCE_SECONDS = 2.0
 _FRESH_SECONDS = 1.0
 _JUMP_MS = 60_000
@@ -31,7 +31,7 @@ _JUMP_SHOWN_SECONDS = 600
 
 
 class Check(Struct, frozen=True):
-    """One thing that was tried."""
+    """The result of one attempt."""
 
     status: Status
     detail: str = ""
@@ -44,7 +44,7 @@ class Readiness(Struct, frozen=True):
     checks: Mapping[str, Check]
 
     def document(self) -> dict[str, Any]:
-        """As `/readyz` shows it."""
+        """The body of `/readyz`."""
         checks = {
             name: {"status": c.status, **({"detail": c.detail} if c.detail else {})} for name, c in self.checks.items()
         }
@@ -52,7 +52,7 @@ class Readiness(Struct, frozen=True):
 
 
 class Health:
-    """Tries the store, the writer and the disk. An answer is kept for a second: asking often costs nothing."""
+    """Tries the store, the writer and the disk. A result is kept for a second, so that frequent probes cost nothing."""
 
     def __init__(self, settings: Settings, host: Host) -> None:
         self._settings = settings
@@ -82,7 +82,7 @@ class Health:
         if self._settings.read_only:
             checks["write"] = Check("degraded", "read-only")
         else:
-            # a change that is stored, when it is doubtful whether one can be: since the last look, or for little room
+            # store a change only when that is doubtful: the last attempt failed, or the disk has little room
             before = self._last[1].checks.get("write") if self._last else None
             really = disk.status != "ok" or (before is not None and before.status != "ok")
             checks["write"] = self._attempt("write", lambda: self._write(really=really))
@@ -97,7 +97,7 @@ class Health:
         return Readiness(status, checks)
 
     def _clock_jump(self) -> int | None:
-        """Return the size of a clock jump within the last minutes, measured against the monotonic clock."""
+        """The size of a clock jump within the last minutes, measured against the monotonic clock; None without one."""
         now, steady = self._host.parts.clock.now(), time.monotonic()
         before, then = self._clock
         self._clock = (now, steady)
@@ -111,7 +111,7 @@ class Health:
         self._host.parts.store.control(lambda tx: tx.setting("health"))
 
     def _write(self, *, really: bool) -> None:
-        """Through the queue and the writing thread. While the disk has room, without waiting for it."""
+        """Pass through the queue and the writing thread. Only with `really` is anything stored."""
 
         def body(tx: ControlTx) -> None:
             if really:

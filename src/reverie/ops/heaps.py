@@ -1,4 +1,4 @@
-"""The heaps of a process that serves: few, because memory that one thread has freed is then used by the next."""
+"""Few heaps for a serving process, so that memory freed by one thread is used by the next."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import sys
 
 MOST = 2
 _M_ARENA_MAX = -8
-"""The name of the number of heaps in glibc's mallopt(3)."""
+"""glibc's mallopt(3) parameter for the number of heaps."""
 
 
 def bound_heaps(most: int = MOST) -> bool:
-    """Let all threads share so many heaps, where the C library is glibc; call it before the first thread starts.
+    """Let all threads share `most` heaps, where the C library is glibc. Call it before the first thread starts.
 
-    By default each thread has a heap of its own, up to eight a core, and keeps what it freed: under mixed load some
-    40 MB of 280 after four minutes, and growing. `MALLOC_ARENA_MAX` is an operator's own choice. Returns whether the
-    number was set.
+    By default each thread has a heap of its own, up to eight per core, and keeps what it freed: under mixed load about
+    40 of 280 MB after four minutes, and growing. An operator's own `MALLOC_ARENA_MAX` is respected. Returns whether
+    the number was set.
     """
     if sys.platform != "linux" or "MALLOC_ARENA_MAX" in os.environ:
         return False

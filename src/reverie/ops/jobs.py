@@ -21,7 +21,7 @@ class JobObserver(Observer):
         self._metrics = metrics
 
     def done(self, job: Job, result: Mapping[str, Any]) -> None:
-        """Counted by name; a job of a queue is logged too. The rest is logged by the round."""
+        """Count a job that succeeded. One with an id, from a queue, is logged too; `swept` logs the sweeps."""
         self._metrics.job(job.name, "done")
         if job.name in _SWEEPS:
             self._metrics.sweeps.labels("done").inc()
@@ -30,18 +30,18 @@ class JobObserver(Observer):
             log(Action.JOB, job=job.name, id=job.id, attempt=job.attempts + 1)
 
     def failed(self, name: str, code: str, fault: BaseException) -> None:
-        """Counted, and logged with the line that raised the fault."""
+        """Count a job that failed, and log the line that raised the fault."""
         self._metrics.job(name, "failed")
         if name in (*_SWEEPS, "tenants"):
             self._metrics.sweeps.labels("failed").inc()
         log(Action.WORKER_FAILED, level=logging.WARNING, job=name, code=code, fault=where(fault))
 
     def ticked(self, schedules: int) -> None:
-        """Logged."""
+        """Log the schedules that ran."""
         log(Action.DREAMT, schedules=schedules)
 
     def swept(self, counts: Mapping[str, int]) -> None:
-        """Logged, as far as anything was done."""
+        """Log the counts of a round of sweeps, unless nothing was done."""
         expired, retired = counts["expired"], counts["retired"]
         if expired or retired:
             log(Action.SWEPT, expired=expired, retired=retired, tenants=counts["tenants"])

@@ -1,6 +1,4 @@
-"""Logs: the actions of the process, one line each, with an `action` from a fixed vocabulary. Never content, never a
-key.
-"""
+"""Logs: one line per action of the process, with an `action` from a fixed vocabulary. Never content, never a key."""
 
 from __future__ import annotations
 
@@ -24,12 +22,12 @@ from reverie.settings import Settings
 LOGGER = logging.getLogger("reverie")
 _REMEMBERED = 512
 _MINTED = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}")
-"""An id as this host makes them. A caller's own id for a request was checked when it came."""
+"""The form of ids made by this host. A caller's own request id was checked on arrival."""
 _LEVELS = {level: logging.getLevelName(level).lower() for level in (logging.DEBUG, logging.INFO, logging.WARNING)}
 
 
 class Action(StrEnum):
-    """Everything the process says it did."""
+    """The vocabulary of actions."""
 
     STARTED = "serve.started"
     SEAMS_ON = "serve.seams"
@@ -50,19 +48,19 @@ class Action(StrEnum):
 
 
 def log(action: Action, *, level: int = logging.INFO, **fields: str | int | float | bool | None) -> None:
-    """Say what happened. Fields are ids, codes, counts and times."""
+    """Log an action. Fields are ids, codes, counts and times."""
     if not LOGGER.isEnabledFor(level):
         return
     if len(LOGGER.handlers) == 1 and isinstance(handler := LOGGER.handlers[0], LogLines) and not LOGGER.propagate:
-        with suppress(Exception):  # the record below says what is wrong
-            handler.say(level, action, fields)  # no other reads a record, and making one takes as long as all the rest
+        with suppress(Exception):  # the record below reports what is wrong
+            handler.say(level, action, fields)  # no one else reads the record, and making one doubles the time
             return
     extra = {"action": action.value, "fields": fields}
     LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, action.value, (), None, extra=extra))
 
 
 def where(fault: BaseException) -> str:
-    """Return the type of a fault and the line that raised it. Not its message: that may hold a caller's input."""
+    """The type of a fault and the line that raised it. Its message is left out: it may hold a caller's input."""
     trace = fault.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -71,14 +69,14 @@ def where(fault: BaseException) -> str:
 
 
 class Guard:
-    """The last guard: every text of every line passes the redactor."""
+    """The last guard: every text in a line passes the redactor."""
 
     def __init__(self, redactor: Redactor) -> None:
-        # Routes, methods and keys come again and again: what was found clean is not looked at twice.
+        # Routes, methods and keys recur, so results are cached.
         self.clean = lru_cache(_REMEMBERED)(lambda text: redactor.text(text).text)
 
     def fields(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields that have a value, clean."""
+        """The fields that have a value, redacted."""
         return {
             name: self.clean(value) if isinstance(value, str) and not _MINTED.fullmatch(value) else value
             for name, value in fields.items()
@@ -87,24 +85,24 @@ class Guard:
 
 
 Form = Callable[[dict[str, Any], dict[str, Any]], str]
-"""A line from what every line has (time, level, action, perhaps a note) and from its fields."""
+"""Function that formats a line from its time, level, action and note, and from its other fields."""
 
 
 def json_line(said: dict[str, Any], fields: dict[str, Any]) -> str:
-    """One JSON object."""
+    """A line as one JSON object."""
     return orjson.dumps(said | fields, default=str).decode()
 
 
 def text_line(said: dict[str, Any], fields: dict[str, Any]) -> str:
-    """`time level action name=value ...`, one line, even when a value holds line breaks."""
+    """A line as `time level action name=value ...`, without line breaks."""
     words = [*said.values(), *(f"{name}={value}" for name, value in fields.items())]
     return " ".join(words).replace("\n", " ").replace("\r", " ")
 
 
 class LogLines(logging.StreamHandler[TextIO]):
-    """Writes lines; in an event loop, those of one turn together.
+    """Writes lines; in an event loop, all lines of one turn together.
 
-    A write gives the interpreter away, and with threads at work it takes a while to get it back.
+    A write releases the interpreter lock, and with busy threads it takes a while to get it back.
     """
 
     def __init__(self, stream: TextIO, guard: Guard, form: Form) -> None:
@@ -114,7 +112,7 @@ class LogLines(logging.StreamHandler[TextIO]):
         self._waiting: list[str] = []
 
     def say(self, level: int, action: str, fields: Mapping[str, Any], note: str = "", at: float | None = None) -> None:
-        """Write a line, or let it wait for the end of the turn. Warnings are written at once."""
+        """Write a line at the end of the turn of the event loop; a warning, or without a loop, at once."""
         try:
             loop = None if level >= logging.WARNING else asyncio.get_running_loop()
         except RuntimeError:
@@ -134,7 +132,7 @@ class LogLines(logging.StreamHandler[TextIO]):
                 loop.call_soon(self.flush)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record of any logger. Faults lose their messages."""
+        """Write a record of any logger. Exceptions lose their messages."""
         try:
             fields = dict(getattr(record, "fields", {}))
             if record.exc_info and record.exc_info[1] is not None:
@@ -145,7 +143,7 @@ class LogLines(logging.StreamHandler[TextIO]):
             self.handleError(record)
 
     def flush(self) -> None:
-        """Write what waits. If the stream is closed or its disk full, lines are lost and nothing else fails."""
+        """Write the waiting lines. If the stream is closed or its disk full, they are lost and nothing else fails."""
         with self.lock or nullcontext():
             lines, self._waiting = self._waiting, []
             with suppress(OSError, ValueError):
@@ -156,7 +154,7 @@ class LogLines(logging.StreamHandler[TextIO]):
 
 def configure(settings: Settings, redactor: Redactor) -> None:
     """Send the logs of this process, and the server's warnings, to stderr in the configured form."""
-    # Nothing of this is in a line of ours, and finding it out takes as long as all the rest of a record.
+    # Our lines show none of this, and collecting it doubles the cost of a record.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = LogLines(sys.stderr, Guard(redactor), json_line if settings.log_format == "json" else text_line)
     levels = {"reverie": settings.log_level.upper(), "uvicorn": "WARNING", "asyncio": "ERROR"}

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus. Labels come from fixed vocabularies: no text, no tenant, no id can become one."""
+"""Prometheus metrics. Labels come from fixed vocabularies: never a text, a tenant or an id."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reverie.privacy.forget import Forgotten
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 WRITE = "entries.put"
-"""The call whose callers wait for a commit."""
+"""The use case whose callers wait for a commit."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _ENTRIES = (1.0, 2.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1000.0, 5000.0, 10000.0)
@@ -47,13 +47,13 @@ class _Row:
             self.sum += amount
 
     def samples(self) -> tuple[list[float], float]:
-        """Observations up to each bound and in all, and their sum."""
+        """(Number of observations up to each bound, and of all; their sum.)"""
         with self._lock:
             return list(accumulate(self.counts)), self.sum
 
 
 class _Histogram(Collector):
-    """A histogram of at most one label. An observation takes one lock; the client's own takes two and a walk."""
+    """A histogram with at most one label. An observation takes one lock; the client library's takes two and a walk."""
 
     _type = "histogram"
 
@@ -67,7 +67,7 @@ class _Histogram(Collector):
         registry.register(self)
 
     def row(self, value: str) -> _Row:
-        """The row of a label value, made when it is new."""
+        """The row of a label value; a new value gets one."""
         with self._lock:
             return self._rows.setdefault(value, _Row(self._bounds))
 
@@ -86,7 +86,7 @@ class _Histogram(Collector):
 
 
 class _Read(Collector):
-    """A gauge that is read when it is asked for."""
+    """A gauge that is read when metrics are collected."""
 
     def __init__(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
         self._name, self._text, self._label, self._read = name, text, label, read
@@ -124,7 +124,7 @@ class Metrics:
         self.in_flight = Gauge("reverie_requests_in_flight", "Requests being answered.", registry=registry)
         self.in_flight.set_function(lambda: self._requests_now)
         self.streams = Gauge("reverie_event_streams", "Open event streams.", registry=registry)
-        self.refused = Counter("reverie_refused_total", "Callers turned away, by code.", ["code"], registry=registry)
+        self.refused = Counter("reverie_refused_total", "Refused requests, by code.", ["code"], registry=registry)
         self.calls = _Histogram(
             "reverie_call_seconds", "Time of a use case.", "call", buckets=_SECONDS, registry=registry
         )
@@ -139,7 +139,10 @@ class Metrics:
         self.batch = _Histogram("reverie_write_entries", "Entries in one write.", buckets=_ENTRIES, registry=registry)
         self.redactions = Counter("reverie_redactions_total", "Secrets replaced, by kind.", ["kind"], registry=registry)
         self.degraded = Counter(
-            "reverie_degraded_recalls_total", "Searches that said they were degraded.", ["reason"], registry=registry
+            "reverie_degraded_recalls_total",
+            "Degraded searches, by reason.",
+            ["reason"],
+            registry=registry,
         )
         self.forgotten = Counter("reverie_forgotten_total", "Entries destroyed by forget.", registry=registry)
         self.events = Counter("reverie_events_sent_total", "Events sent to streams.", registry=registry)
@@ -162,15 +165,18 @@ class Metrics:
             "reverie_window_tokens_total", "Tokens of turns and passes.", ["of", "kind"], registry=registry
         )
         self.window_losses = Counter(
-            "reverie_window_cache_loss_total", "Turns by what cost them the prompt cache.", ["cause"], registry=registry
+            "reverie_window_cache_loss_total",
+            "Losses of the prompt cache, by cause.",
+            ["cause"],
+            registry=registry,
         )
 
     def watch(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
-        """Numbers that are read when the page is asked for. What cannot be read is left out."""
+        """Add a gauge that `read` supplies when metrics are collected. One that cannot be read is left out."""
         self.registry.register(_Read(name, text, label, read))
 
     def begin_request(self) -> None:
-        """A request has come."""
+        """Count a request that has begun."""
         with self._lock:
             self._requests_now += 1
 
@@ -189,7 +195,7 @@ class Metrics:
             self._requests_now -= 1
 
     def begin_write(self) -> None:
-        """A write waits for its commit, until it returns or fails."""
+        """Count a write as waiting for its commit, until it returns or fails."""
         with self._lock:
             self._writes_now += 1
 
@@ -221,14 +227,14 @@ class Metrics:
         self.jobs.labels(name, outcome).inc()
 
     def failed(self, name: str, fault: BaseException) -> None:
-        """Count a use case that raised. One that was interrupted is no failure."""
+        """Count a use case that raised. An interruption is no failure."""
         self._end(name)
         if isinstance(fault, Exception):
             code = fault.reason if isinstance(fault, ReverieError) else "internal_error"
             self.failures.labels(name, code).inc()
 
     def window(self, diagnostics: Mapping[str, Any]) -> None:
-        """Count a turn of a provider window by its diagnostics, whose words are a fixed vocabulary."""
+        """Count a turn of a provider window by its diagnostics, whose values are a fixed vocabulary."""
         continuation, passed = diagnostics.get("incremental_continuation"), diagnostics.get("remote_compaction")
         cache = diagnostics.get("cache") or {}
         if continuation:
@@ -244,7 +250,7 @@ class Metrics:
                     self.window_tokens.labels(of, kind.removesuffix("_tokens")).inc(figures[kind])
 
     def render(self) -> bytes:
-        """The page Prometheus reads."""
+        """The metrics in Prometheus's text format."""
         return generate_latest(self.registry)
 
     def _count_stored(self, receipts: Sequence[Receipt]) -> None:

@@ -1,9 +1,9 @@
 """Move memory from one store to another, while it is in use.
 
-Passes copy what the target lacks while writers go on; each needs to catch up with less than the one before. Then the
-whole copy is verified by the hashes of its log. Then writing stops for the last pass, which is short, and the source
-is closed for good: a writer that still uses it is refused, with the reason that memory was moved. Killed at any
-instruction, the move continues where it was when it is started again.
+Passes copy what the target lacks while writers continue; each has less to copy than the one before. Then the whole copy
+is verified by the hashes of its log. Then writing stops for the last, short pass, and the source is closed for good: a
+writer that still uses it is refused with the reason that memory was moved. A move that was killed at any instruction
+continues when it is started again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 MARK = "moving"
 _BATCH = 1000
 _NEAR = 200
-"""So few events behind, the last pass is short."""
+"""A target that is at most this many events behind makes the last pass short."""
 _PASSES = 5
 
 
@@ -40,10 +40,10 @@ class MoveReport(Struct, frozen=True):
     events: int
     entries: int
     rows: int
-    """Rows copied by this call; fewer than there are when it went on where another one was."""
+    """Rows copied by this call; fewer than there are when it continued an earlier one."""
     passes: int
     closed: bool
-    """Whether the source is closed: everything written later would have been left behind."""
+    """Whether the source is closed, so that nothing written later is left behind."""
 
 
 def move(source: Store, target: Store, *, close_source: bool = True, progress: Progress | None = None) -> MoveReport:
@@ -64,9 +64,10 @@ def check_files(source: Settings, target: Settings) -> None:
 
 
 def carry_files(source: Settings, target: Settings) -> list[str]:
-    """Copy the key file to where the target's host looks for it, unless it is there, and what its ledger lacks.
+    """Copy the key file to where the target's host looks for it, unless one exists, and complete the forget ledger.
 
-    The key is there whole or not at all, whenever this is killed: half of one would keep the right one away.
+    Returns the files written. However this is killed, the key file is complete or missing: half of one would block the
+    right one.
     """
     carried = []
     old, new = source.key_path, target.key_path
@@ -122,8 +123,8 @@ class _Move:
         )
 
     def _refuse_strangers(self) -> None:
-        """Refuse a target unless it is empty, is marked as the target of a move from here, or holds an earlier state of
-        this memory.
+        """Refuse a target unless it is empty, is marked as the target of this move, or holds an earlier state of this
+        memory.
         """
         identity = self._identity()
         settings, keys = self._into.above()
@@ -141,7 +142,7 @@ class _Move:
             self._into.put_above([*(row for row in settings if row[0] != MARK), (MARK, identity)], keys)
 
     def _identity(self) -> bytes:
-        """The same for every call that moves this memory: the keys of its oldest tenants never change."""
+        """A digest that every move of this memory computes alike: the log key of its oldest tenant never changes."""
         own = [tenant.log_key for tenant in self._out.tenants()[:1]]
         return hashlib.sha256(b"".join(own)).hexdigest().encode()
 
@@ -184,7 +185,7 @@ class _Move:
         self._into.set_head(self._head(tenant))
 
     def _head(self, tenant: TenantRow) -> TenantRow:
-        """The head as it is now: the tables may have been read later than the head at the start of the pass."""
+        """The present head, limited to the events copied: the tables were read after the head that began the pass."""
         now = next(one for one in self._out.tenants() if one.n == tenant.n)
         last = self._into.counts(tenant)["event"]
         if last == now.seq:
@@ -222,16 +223,16 @@ class _Move:
         self._rows += len(rows)
 
     def _verify_whole(self) -> dict[str, int]:
-        """Verify every tenant of the copy by its log; return the sound position of each.
+        """Verify every tenant of the copy by its log. Returns the log position of each tenant that is sound.
 
-        One that was written to meanwhile may not be: its rows are of different moments. The last pass decides.
+        A tenant that was written to meanwhile may fail: its rows are of different moments. The last pass decides.
         """
         host = Host(Services(store=self._target))
         tenants = self._into.tenants()
         return {one.name: one.seq for one in tenants if host.audit.verify(host.system_actor(one.name)).ok}
 
     def _verify_end(self, verified: dict[str, int]) -> None:
-        """The same heads, the same counts, and an unbroken log that fits the entries."""
+        """Refuse a copy unless it has the same heads, the same counts, and unbroken logs that fit the entries."""
         host = Host(Services(store=self._target))
         mine, theirs = self._out.tenants(), self._into.tenants()
         if mine != theirs:
@@ -252,7 +253,7 @@ _NOTHING = object()
 
 
 def _both(one: Iterator[tuple[Row, Any]], two: Iterator[tuple[Row, Any]]) -> Iterator[tuple[Row, Any, Any]]:
-    """(key, stamp here, stamp there) of two streams in the order of their keys."""
+    """Merge two streams in the order of their keys: (key, stamp here, stamp there)."""
     here, there = next(one, None), next(two, None)
     while here is not None or there is not None:
         if there is None or (here is not None and here[0] < there[0]):

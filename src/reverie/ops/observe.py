@@ -1,4 +1,4 @@
-"""A host whose use cases are timed, counted and traced. The host itself knows nothing of it."""
+"""Timing, counting and tracing of a host's use cases, from outside: the host does not know of it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from reverie.ops.metrics import WRITE, Metrics
 from reverie.ops.traces import Traces
 
 UNWATCHED = frozenset({"keys", "cursors", "faults", "workflows"})
-"""Not use cases of a tenant's memory, or called so often and so short that watching would cost more than they do."""
+"""Parts that are not use cases of a tenant's memory, or whose calls are so short that watching costs more than they do.
+"""
 
 
 def observed(host: Host, metrics: Metrics, traces: Traces) -> Host:
-    """A view of `host` for doors: the same use cases, watched from outside."""
+    """A view of `host` for doors: the same use cases, each timed, counted and traced."""
     view = copy.copy(host)
     for name, part in host.use_cases().items():
         if name not in UNWATCHED:
@@ -28,7 +29,7 @@ def observed(host: Host, metrics: Metrics, traces: Traces) -> Host:
 
 
 class _Watched:
-    """One part of the host; calls to its methods pass through `_call`."""
+    """One part of the host, whose method calls are watched."""
 
     def __init__(self, part: Any, name: str, metrics: Metrics, traces: Traces) -> None:
         self._part = part
@@ -39,12 +40,12 @@ class _Watched:
     def __getattr__(self, method: str) -> Any:
         inner = getattr(self._part, method)
         if method.startswith("_") or not inspect.ismethod(inner) or inspect.isgeneratorfunction(inner):
-            return inner  # the time of a generator is its reader's
-        if inspect.iscoroutinefunction(inner):  # the same call, for callers in an event loop
+            return inner  # the time that a generator takes depends on its reader
+        if inspect.iscoroutinefunction(inner):  # counted as the same use case
             watched = self._watch_awaited(f"{self._name}.{method.removesuffix('_soon')}", inner)
         else:
             watched = self._watch(f"{self._name}.{method}", inner)
-        setattr(self, method, watched)  # found from now on without asking here
+        setattr(self, method, watched)  # later look-ups find it without this method
         return watched
 
     def _watch(self, call: str, inner: Callable[..., Any]) -> Callable[..., Any]:

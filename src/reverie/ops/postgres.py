@@ -17,7 +17,7 @@ from reverie.store.sql import load_queries, migration_phases
 QUERIES = load_queries("reverie.ops")
 _LAG = 64 * 2**20
 _WORKER_CONNECTIONS = 5
-"""Connections of a process besides its pool: the job engine's own, and one that listens."""
+"""Connections of a process in addition to its pool: those of the job engine, and one that listens."""
 
 
 def examine_postgres(settings: Settings) -> Iterator[Check]:

@@ -1,22 +1,22 @@
--- What the doctor asks a PostgreSQL server. None of it reads a tenant's rows.
+-- The doctor's queries of a PostgreSQL server. None reads a tenant's rows.
 
 -- name: role
 -- Whether row security binds this role.
 SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user
 
 -- name: unguarded
--- Tables of tenants' rows on which row security is not on and forced.
+-- Tables with tenants' rows where row security is not both on and forced.
 SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace
 WHERE s.nspname = 'reverie' AND c.relkind IN ('r', 'p') AND c.relname NOT IN ('setting', 'api_key')
 AND NOT (c.relrowsecurity AND c.relforcerowsecurity) ORDER BY c.relname
 
 -- name: indexes
--- The indexes there are, and whether each can be used.
+-- The indexes, and whether each can be used.
 SELECT c.relname, i.indisvalid AND i.indisready FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
 JOIN pg_namespace AS s ON s.oid = c.relnamespace WHERE s.nspname = 'reverie'
 
 -- name: bloat
--- Tables with many rows that are dead.
+-- Tables with many dead rows.
 SELECT relname, n_live_tup, n_dead_tup FROM pg_stat_user_tables
 WHERE schemaname IN ('reverie', 'reverie_jobs') AND n_dead_tup > 10000 AND n_dead_tup > n_live_tup / 5 ORDER BY n_dead_tup DESC
 
@@ -30,7 +30,7 @@ FROM pg_stat_replication
 SELECT pg_is_in_recovery()
 
 -- name: connections
--- How many connections the server takes, how many are kept for others, and how many there are.
+-- The limit of connections, those reserved for others, and those open.
 SELECT current_setting('max_connections')::integer,
 current_setting('superuser_reserved_connections')::integer
 + coalesce(current_setting('reserved_connections', true)::integer, 0), -- PostgreSQL 15 has no such setting

@@ -1,6 +1,7 @@
 """OpenTelemetry spans around requests and use cases: names and ids, no text, no tenant.
 
-Off, and free, unless the SDK is installed (`pip install 'reverie[otel]'`) and OTEL_EXPORTER_OTLP_ENDPOINT is set.
+Tracing is off and costs nothing unless the SDK is installed (`pip install 'reverie[otel]'`) and
+OTEL_EXPORTER_OTLP_ENDPOINT is set.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
 class Traces:
-    """Makes spans, or nothing at no cost when tracing is off."""
+    """Makes spans; does nothing when tracing is off."""
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._provider = provider
@@ -54,7 +55,7 @@ class Traces:
 
 
 def configured(environment: Mapping[str, str] | None = None) -> Traces:
-    """Traces as the environment asks for them."""
+    """The traces that the environment configures."""
     environment = os.environ if environment is None else environment
     if not environment.get(ENDPOINT):
         return Traces()
