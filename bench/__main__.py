@@ -1,6 +1,6 @@
 """Write the page of figures, or run the measurements named.
 
-    python -m bench                    the page: docs/measured.md, a table for every question, peers beside Reverie
+    python -m bench                    the page: docs/measured.md, a table for every question, peers next to Reverie
     python -m bench all                every measurement
     python -m bench store --quick      one, with fewer rounds
     python -m bench store --json       its figures as JSON

@@ -1,11 +1,11 @@
-"""One page of figures: a table for every question a user asks, peers beside Reverie, from one run.
+"""One page of figures: a table for every question that a user asks, with peers next to Reverie, from one run.
 
     make bench                       every question; writes docs/measured.md and its plots
     python -m bench.page --quick     fewer rounds, 2,000 entries
-    python -m bench.page --out DIR   write elsewhere
+    python -m bench.page --out FILE  write another page; plots go to images/ next to it
 
-Figures by the clock are only worth something on a machine with nothing else to do; the page says how busy it was.
-Processor time and counts hold on any.
+Wall-clock figures are meaningful only on a machine with nothing else to do; the page says how busy it was. Processor time
+and counts hold on any machine.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def fast(report: dict[str, Any]) -> Section:
         lines.append([title, *cells])
     for title, name in (
         ("processor time of a write, in us", "single"),
-        ("of a search, 10,000 entries", "search_10000"),
+        ("processor time of a search, 10,000 entries, in us", "search_10000"),
     ):
         times = [results[peer].get(name, {}).get("cpu_us") for peer in peers]
         lines.append([title, *("-" if time is None else f"{time:,.0f}" for time in times)])
@@ -86,7 +86,7 @@ def fast(report: dict[str, Any]) -> Section:
 
     return Section(
         "How fast is it?",
-        "Durable writes, reads and searches of the same entries, each memory in a process and an environment of its own.",
+        "Durable writes, reads and searches of the same entries. Each memory has its own process and its own environment.",
         "python -m bench store",
         rows(["", *(NAMES[peer] for peer in peers)], lines),
         notes,
@@ -101,7 +101,7 @@ def fast(report: dict[str, Any]) -> Section:
 
 
 def sizes_and_answers(entries: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-    """What every peer needs for so many entries, and what it finds in our corpora."""
+    """Disk and process memory of each peer for `entries` entries, its answers from our corpora, and the absent peers."""
     found: dict[str, Any] = {}
     sizes: dict[str, Any] = {}
     absent: dict[str, str] = {}
@@ -130,7 +130,7 @@ def sizes_and_answers(entries: int) -> tuple[dict[str, Any], dict[str, Any], dic
 
 
 def _judged(child: Child, folder: Path, memory: corpora.Memory) -> tuple[float, float]:
-    """The share of questions whose right note is first, and among three."""
+    """The shares of questions, in per cent, whose right note is the first hit, and whose right note is among the hits."""
     text = {note.id: note.text for note in memory.notes}
     asks = [ask for ask in memory.asks if ask.gold and ask.held_out]
     answer = child.ask(
@@ -155,12 +155,12 @@ def big(sizes: dict[str, Any], entries: int) -> Section:
     return Section(
         "How big does it get?",
         f"{entries:,} entries of some 110 characters. Reverie's bytes include the hash-chained log, the words and the "
-        "vectors; room that it keeps back for erasing on a full disk (8 MB) is not counted.",
+        "vectors; the space that it reserves for erasing on a full disk (8 MB) is not counted.",
         "python -m bench.page",
-        rows(["", "bytes an entry on disk", "times its text", "memory of the process, at most"], lines),
+        rows(["", "bytes per entry on disk", "times its text", "peak memory of the process"], lines),
         plots={
             "size": bars(
-                "Bytes an entry on disk (less is better)",
+                "Bytes per entry on disk (less is better)",
                 [(NAMES[peer], size["bytes"]) for peer, size in sizes.items()],
                 "{:,.0f}",
             )
@@ -176,10 +176,11 @@ def well(found: dict[str, Any], absent: dict[str, str]) -> Section:
     means = [(NAMES[peer], sum(first for first, _ in own.values()) / len(own)) for peer, own in found.items()]
     return Section(
         "How well does it find?",
-        "Per cent of questions whose right note comes first / among the first three, in four memories that this project "
-        "wrote (personal notes, work, habits, fifteen languages); the held-out questions, which were looked at more than once. LangGraph and "
-        "mem0 are given the vectors of Reverie's own table, so that only the search around them differs; each is "
-        "better with a larger model, as Reverie is (`REVERIE_EMBEDDER`). The notes are ours: expect less elsewhere.",
+        "Per cent of the questions whose right note comes first / is among the first three, in four memories that this project "
+        "wrote (personal notes, work, habits, fifteen languages). The questions are the held-out ones, which were looked at "
+        "more than once. LangGraph and mem0 use the vectors of Reverie's own table, so that only the search around them "
+        "differs; each is better with a larger model, as Reverie is (`REVERIE_EMBEDDER`). The notes are ours: expect less "
+        "elsewhere.",
         "python -m bench.page; python -m bench retrieval --held-out",
         rows(["", *CORPORA], lines),
         [f"{NAMES[peer]}: {reason}." for peer, reason in absent.items()],
@@ -203,11 +204,13 @@ def survives() -> Section:
     return Section(
         "What survives a dream?",
         f"One memory of {len(mixed.sources)} entries: labelled talk, notes and conversations, dreamt until nothing more "
-        "leaves. The others keep as many words. No peer shrinks a memory without a model, so these are methods, not "
-        "products. What leaves hot memory stays in cold storage: the right note is among the first three hits of a search in "
-        f"{first['three_before']:.0f} % of the questions before and {first['three_after']:.0f} % after.",
+        "leaves. The other rows keep as many words. No peer shrinks a memory without a model, so they are methods, not "
+        "products. What leaves hot memory stays in cold storage: the right note is among the first three hits of a search for "
+        f"{first['three_before']:.0f} % of the questions before the dream and for {first['three_after']:.0f} % after it.",
         "python -m bench distil",
-        rows(["", "must-keep lines", "of these rules and preferences", "questions answered", "words left hot"], lines),
+        rows(
+            ["", "must-keep lines", "rules and preferences among them", "questions answered", "words left hot"], lines
+        ),
         plots={
             "dream": bars(
                 "Must-keep lines still in hot memory, per cent",
@@ -232,13 +235,15 @@ def costs(bills: list[dict[str, Any]], blocks: list[list[str]]) -> Section:
     ]
     return Section(
         "What does it cost?",
-        "No model and no key: a write, a search and a dream cost processor time only (above). Two things cost tokens: the "
-        "memory in a prompt, and a long conversation. The first table is what `context` adds to a prompt; the second is the "
-        "bill of one long session against an emulated provider, in input tokens (a cached one counts a tenth, a "
-        "written one eight), next to the Agents SDK's own compaction.",
+        "No model and no key: a write, a search and a dream cost only processor time (above). Two things cost tokens: the "
+        "memory in a prompt, and a long conversation. The first table shows what `context` adds to a prompt; the second is "
+        "the bill of one long session against an emulated provider, in input tokens (a cached token counts a tenth, an output "
+        "token eight), next to the Agents SDK's own compaction.",
         "python -m bench.page; python -m bench.window --part bills",
         [
-            *rows(["notes in the prompt", "tokens of the block", "tokens a note", "tokens of the notes alone"], blocks),
+            *rows(
+                ["notes in the prompt", "tokens of the block", "tokens per note", "tokens of the notes alone"], blocks
+            ),
             "",
             *rows(["", "tokens sent", "passes", "billed", "facts known at the end"], lines),
         ],
@@ -246,7 +251,7 @@ def costs(bills: list[dict[str, Any]], blocks: list[list[str]]) -> Section:
 
 
 def packed() -> list[list[str]]:
-    """Tokens of a block that `context` packs, beside those of the notes alone."""
+    """Rows: notes in a block that `context` packs, tokens of the block, tokens per note, tokens of the notes alone."""
     import reverie
     from reverie.providers.tokenizer import TokenCounter
 
@@ -265,7 +270,7 @@ def packed() -> list[list[str]]:
 
 
 def billed(turns: int) -> list[dict[str, Any]]:
-    """The bill of one session, by the ways to keep it small."""
+    """The bills of one session, one for each way to keep it small."""
     from agents import set_tracing_disabled
 
     from bench.window import curve
@@ -277,7 +282,7 @@ def billed(turns: int) -> list[dict[str, Any]]:
 
 
 def written(sections: Sequence[Section], report: dict[str, Any], out: Path, *, quick: bool) -> str:
-    """The page; the plots beside it."""
+    """The text of the page. Writes the plots to `images/` next to `out`."""
     images = out.parent / "images"
     images.mkdir(parents=True, exist_ok=True)
     machine = "; ".join(f"{name} {value}" for name, value in report["machine"].items())
@@ -285,9 +290,9 @@ def written(sections: Sequence[Section], report: dict[str, Any], out: Path, *, q
         "# Measured: one run of `make bench`",
         "",
         "Five questions, each answered by a table with other memories next to Reverie, from one run on one machine. "
-        "[Benchmarks](benchmarks.md) has the answers in short.",
+        "[Benchmarks](benchmarks.md) has short answers.",
         "",
-        f"Written by `make bench`{' (`--quick`)' if quick else ''}; do not edit. Machine: {machine}. Figures by the clock "
+        f"Written by `make bench`{' (`--quick`)' if quick else ''}; do not edit. Machine: {machine}. Wall-clock figures "
         "mean little above a load of 1; processor time and counts hold.",
     ]
     for section in sections:
@@ -307,7 +312,7 @@ def written(sections: Sequence[Section], report: dict[str, Any], out: Path, *, q
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, 2,000 entries")
-    parser.add_argument("--out", type=Path, default=PAGE, help="the page; plots go to images/ beside it")
+    parser.add_argument("--out", type=Path, default=PAGE, help="the page; plots go to images/ next to it")
     given = parser.parse_args()
     entries = 2_000 if given.quick else 10_000
     sizes, found, absent = sizes_and_answers(entries)
