@@ -66,7 +66,8 @@ class UnitAdmission:
             total = sum(map(self.takes, each_unit(tx, readable)))
         else:
             total = tx.count(readable)
-            if readable.without_kinds:  # a synthesis of a type that is denied is denied, regardless of its own type
+            limited = "synthesis" in readable.kinds if readable.kinds is not None else bool(readable.without_kinds)
+            if limited:  # a synthesis of a type that is denied is denied, regardless of its own type
                 made = msgspec.structs.replace(readable, kinds=("synthesis",))
                 total -= sum(not self.takes(entry) for entry in each_unit(tx, made))
         if EntryState.DRAFT in self.where.states:

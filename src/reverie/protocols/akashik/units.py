@@ -52,8 +52,13 @@ _OWN_TAGS = ("compacted-from:", "archive:")
 
 
 def type_of(entry: Entry) -> str:
-    """The unit's type. What another door wrote is an observation."""
-    return entry.kind if entry.kind in TYPES else "observation"
+    """The unit's type."""
+    return type_of_kind(entry.kind)
+
+
+def type_of_kind(kind: str) -> str:
+    """The type of units of a kind. What another interface wrote is an observation."""
+    return kind if kind in TYPES else "observation"
 
 
 def status_of(entry: Entry) -> str:

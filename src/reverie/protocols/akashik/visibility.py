@@ -14,6 +14,7 @@ import msgspec
 
 from reverie.core.entry import Entry, EntryState
 from reverie.core.query import Filter
+from reverie.protocols.akashik.units import TYPES, type_of_kind
 from reverie.store.contract import ReadTx
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ class View:
             rules, authority = active.policy, self.authority_in(self._session_id)
             denied = rules.denied(self._agent.role if self._agent else None)
             denied |= {kind for kind, least in rules.min_authority.items() if authority < least}
+        if type_of_kind("") in denied:  # that of every kind which is no type
+            seen = tuple([kind for kind in TYPES if kind not in denied])
+            return msgspec.structs.replace(where, session=self._session_id, kinds=seen)
         return msgspec.structs.replace(where, session=self._session_id, without_kinds=tuple(sorted(denied)))
 
     def reaches(self, entry: Entry) -> bool:
@@ -159,4 +163,5 @@ class CredentialView:
 def kinds_of(entry: Entry) -> tuple[str, ...]:
     """The types that must all be visible for the unit to be: its own, and of a synthesis those it was made from."""
     made_from = entry.attributes.get("derived_from_types")
-    return (entry.kind, *(str(kind) for kind in made_from)) if isinstance(made_from, list) else (entry.kind,)
+    kinds = [entry.kind, *map(str, made_from)] if isinstance(made_from, list) else [entry.kind]
+    return tuple([type_of_kind(kind) for kind in kinds])

@@ -157,3 +157,50 @@ def test_a_package_shows_what_its_reader_may_see_and_what_is_still_there(join: C
     assert archived not in str(package)
     inside("COMPACT", {"strategy": "purge", "filter": {"types": ["finding"]}})
     assert low.inside("s")("HANDOFF", get)["handoff"]["package"]["units"] == []
+
+
+def test_a_handoff_takes_no_task_of_a_closed_session_and_shows_none(join: Callable[..., Agent]) -> None:
+    owner = join()
+    owner("SESSION", {"action": "create", "session": {"id": "s"}})
+    task = make(owner.inside("s"), "rob the bank")
+    act(owner.inside("s"), "claim", task)
+    thief = join(owner.caller)
+    fence = join(owner.caller)
+    handoff = offer(thief, fence, task)
+    assert handoff["package"]["task"] == {"id": task}
+    taken = fence("HANDOFF", {"action": "accept", "handoff_id": handoff["id"]})
+    assert "bank" not in str(taken)
+    assert act(owner.inside("s"), "get", task)["assignee"] == owner.id
+
+
+def test_a_task_made_after_the_offer_stays_with_its_assignee(join: Callable[..., Agent]) -> None:
+    owner = join()
+    thief = join(owner.caller)
+    fence = join(owner.caller)
+    handoff = offer(thief, fence, "next-one")
+    make(owner, id="next-one", assignee=owner.id)
+    fence("HANDOFF", {"action": "accept", "handoff_id": handoff["id"]})
+    assert act(owner, "get", "next-one")["assignee"] == owner.id
+
+
+def test_a_task_whose_giver_has_left_goes_to_the_receiver(join: Callable[..., Agent]) -> None:
+    owner = join(authority_level=6)
+    giver = join(owner.caller)
+    taker = join(owner.caller)
+    task = make(owner, assignee=giver.id)
+    handoff = offer(giver, taker, task)
+    giver("DEREGISTER", {"agent_id": giver.id})
+    taker("HANDOFF", {"action": "accept", "handoff_id": handoff["id"]})
+    assert act(owner, "get", task)["assignee"] == taker.id
+
+
+def test_a_handoff_of_a_paused_session_is_not_answered_from_elsewhere(join: Callable[..., Agent]) -> None:
+    giver = join()
+    taker = join(giver.caller)
+    giver("SESSION", {"action": "create", "session": {"id": "s", "members": [taker.id]}})
+    handoff = offer(giver.inside("s"), taker.inside("s"), make(giver.inside("s")))
+    giver("SESSION", {"action": "pause", "session": {"id": "s"}})
+    accept = {"action": "accept", "handoff_id": handoff["id"]}
+    taker.refused("INVALID_TRANSITION", "HANDOFF", accept)
+    giver("SESSION", {"action": "resume", "session": {"id": "s"}})
+    assert taker("HANDOFF", accept)["status"] == "accepted"

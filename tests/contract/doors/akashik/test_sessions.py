@@ -229,6 +229,19 @@ def test_role_rules_and_minimum_authority_hide_types(join: Callable[..., Agent])
     low.refused("INSUFFICIENT_AUTHORITY", "SESSION", wish)
 
 
+def test_a_role_that_sees_no_observations_sees_none_of_other_interfaces(join: Callable[..., Agent]) -> None:
+    owner = join()
+    low, high = join(owner.caller, role="intern"), join(owner.caller, role="lead")
+    policy = {"role_rules": [{"role": "intern", "deny_types": ["observation"]}]}
+    inside = create(owner, "s", members=[low.id, high.id], policy=policy)
+    kept = inside.record("The crane is tested.")
+    owner.caller.put("The crane failed twice.", ref="akashik", source={"session": "s"})
+    assert {unit["memory_unit"]["type"] for unit in high.inside("s").attune()["record"]} == {"finding", "observation"}
+    seen = low.inside("s").attune()
+    assert [unit["memory_unit"]["id"] for unit in seen["record"]] == [kept]
+    assert seen["context_budget"]["units_available"] == 1
+
+
 def test_the_log_keeps_a_sessions_secrets(join: Callable[..., Agent], server: Any) -> None:
     owner = join()
     inside = create(owner, "s")

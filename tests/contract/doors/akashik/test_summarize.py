@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.stores import on_one_store
 
+from reverie.core.entry import Scope
 from reverie.distil.request import DistilledText, Request
 from reverie.dreams.gates import Gates
 from reverie.protocols.akashik.operations import compact as compacting
@@ -124,6 +125,18 @@ def test_a_quota_is_a_full_store(boss: Any, server: Any) -> None:
     server.host.rules.set_policy(actor, {"max_entries": 3})
     boss.refused("STORAGE_FULL", "COMPACT", {"strategy": "summarize"})
     assert affected(boss, "archive") == 3
+
+
+def test_a_summarize_that_is_refused_keeps_no_other_waiting(boss: Any, server: Any) -> None:
+    for fact in FACTS[:3]:
+        boss.record(fact)
+    actor = server.host.keys.authenticate(boss.caller.key, door="rest")
+    scope = Scope(actor.tenant)
+    used = server.host.parts.store.read(scope, lambda tx: tx.head().bytes)
+    server.host.rules.set_policy(actor, {"max_bytes": used + 5})
+    boss.refused("STORAGE_FULL", "COMPACT", {"strategy": "summarize"})
+    held = server.host.parts.store.read(scope, lambda tx: tx.leases(limit=10))
+    assert not [lease.name for lease in held if lease.name.startswith("compact/")]
 
 
 def test_an_original_that_changes_meanwhile_drops_out_and_its_group_is_made_again(

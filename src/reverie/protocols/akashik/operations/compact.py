@@ -31,9 +31,9 @@ from reverie.protocols.akashik import conflicts
 from reverie.protocols.akashik.call import FIELD_AGENT, FieldServices, Operation, OperationCall, Ready, view_of
 from reverie.protocols.akashik.operations.record import MAX_TAGS, check_room
 from reverie.protocols.akashik.selection import AUTHORITY, CompactRequest, matching, read_ask, select
-from reverie.protocols.akashik.units import ANY_UNIT, TYPES, draft, score_of, task_of, type_of
+from reverie.protocols.akashik.units import ANY_UNIT, draft, score_of, task_of
 from reverie.protocols.akashik.visibility import kinds_of
-from reverie.store.contract import ReadTx
+from reverie.store.contract import ReadTx, WriteTx
 from reverie.store.leases import holder
 
 PURGE_LEVEL = 3
@@ -87,13 +87,30 @@ def _prepare(ready: Ready) -> PreparedSummary | None:
     leases = sorted({f"compact/{services.ref}/{entry.source.session or ''}" for entry in entries})
     for lease in leases:
         _take(ready, scope, lease, own)
-    # someone else may have done the work while we waited
-    position, entries, borders = read(scope, look) if leases else (0, entries, borders)
-    groups = []
-    for made in _texts(ready, entries, borders):
-        unit = services.dreams.prepare(ready.actor, services.ref, _unit(made, ask), ready.rules)
-        groups.append(Synthesis(made, unit))
+    try:
+        # someone else may have done the work while we waited
+        position, entries, borders = read(scope, look) if leases else (0, entries, borders)
+        groups = []
+        for made in _texts(ready, entries, borders):
+            unit = services.dreams.prepare(ready.actor, services.ref, _unit(made, ask), ready.rules)
+            groups.append(Synthesis(made, unit))
+        read(scope, lambda tx: _check_outputs(ready, tx, groups))
+    except BaseException:
+        services.parts.store.write(scope, lambda tx: _release(tx, leases, own))
+        raise
     return PreparedSummary(position, groups, leases, own)
+
+
+def _release(tx: WriteTx, leases: Sequence[str], holder: str) -> None:
+    for lease in leases:
+        tx.release(lease, holder)
+
+
+def _check_outputs(ready: Ready, tx: ReadTx, groups: Sequence[Synthesis]) -> None:
+    """Refuse synthesis units for which there is no room."""
+    outputs = [item.output.entry for item in groups if item.output is not None]
+    if outputs:
+        check_room(ready, tx, len(outputs), sum(output.byte_size for output in outputs))
 
 
 def _texts(ready: Ready, entries: Sequence[Entry], borders: Sequence[Any], *, model: bool = True) -> list[Made]:
@@ -141,7 +158,7 @@ def _unit(made: Made, ask: CompactRequest) -> Any:
     scores = [score_of(entry) for entry in entries]
     lowest = min(0.5 if score is None else score for score in scores)
     unscored = sum(score is None for score in scores)
-    types = sorted({kind if kind in TYPES else type_of(entry) for entry in entries for kind in kinds_of(entry)})
+    types = sorted({kind for entry in entries for kind in kinds_of(entry)})
     units = "1 unit" if count == 1 else f"{count} units"
     reason = ask.reason or "to keep the Field small without losing what was said"
     unit = draft(
@@ -265,16 +282,13 @@ def _summarize(call: OperationCall, ask: CompactRequest) -> dict[str, Any]:
     same = [unit for entry in originals if (unit := current.get(entry.position)) and unit.version == entry.version]
     if len(matching(same, call.view, ask, epoch=call.clock + 1)) < len(originals):
         raise Moved
-    if work.groups:
-        outputs = [item.output.entry for item in work.groups if item.output is not None]
-        check_room(call, call.tx, len(outputs), sum(output.byte_size for output in outputs))
+    _check_outputs(call, call.tx, work.groups)
     call.append(
         "field.compacted", data={"strategy": ask.strategy, "units": len(originals), "outputs": len(work.groups)}
     )
     for item in work.groups:
         _write(call, item, work.position)
-    for lease in work.leases:
-        call.tx.release(lease, work.holder)
+    _release(call.tx, work.leases, work.holder)
     return _answer(len(originals), len(work.groups), None)
 
 

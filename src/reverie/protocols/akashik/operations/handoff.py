@@ -21,7 +21,7 @@ from reverie.protocols.akashik.call import Operation, OperationCall, Ready, view
 from reverie.protocols.akashik.candidates import each_unit, touched
 from reverie.protocols.akashik.envelope import MAX_NAME
 from reverie.protocols.akashik.operations.agents import FieldAgent, load_agent
-from reverie.protocols.akashik.operations.sessions import MAX_TEXT
+from reverie.protocols.akashik.operations.sessions import MAX_TEXT, check_session, load_session
 from reverie.protocols.akashik.operations.tasks import OPEN, Task, follow, load_task, save_task
 from reverie.protocols.akashik.relevance import Meaning, RelevanceQuery, meaning_of, rank_units, vector_of, words_of
 from reverie.protocols.akashik.units import relations_of, task_of, unit
@@ -224,16 +224,33 @@ def _answer(call: OperationCall, handoff: Handoff, action: str) -> dict[str, Any
     if status != "pending":
         raise call.error("INVALID_TRANSITION", f"The handoff is {status}.")
     after = "accepted" if action == "accept" else "rejected"
+    task = load_task(call.tx, handoff.task_id) if after == "accepted" else None
+    moved = task if task is not None and _may_move(call, handoff, task) else None
+    for session_id in {handoff.session_id, moved.session_id if moved else None} - {None, call.session_id}:
+        check_session(call, load_session(call.tx, str(session_id)))
     data = {"to_agent": handoff.to_agent, "from_agent": handoff.from_agent, "handoff": handoff.id}
     seq = call.append(f"handoff.{after}", task_id=handoff.task_id, session=handoff.session_id, data=data)
     found = documents.load(call.tx, HANDOFFS, handoff.id)
     answered = msgspec.structs.replace(handoff, status=after)
     body = msgspec.to_builtins(answered)
     documents.save(call.tx, HANDOFFS, handoff.id, body, seq=seq, expected=found[1] if found else 0)
-    task = load_task(call.tx, handoff.task_id)
-    if after == "accepted" and task is not None and (task.state in OPEN or task.state == "pending"):
-        _reassign(call, task)
+    if moved is not None:
+        _reassign(call, moved)
     return {"status": "accepted" if after == "accepted" else "ok", "one": [handoff.id, after]}
+
+
+def _may_move(call: OperationCall, handoff: Handoff, task: Task) -> bool:
+    """Whether a task is open, the receiver may know of it, and the giver may hand it over now."""
+    if task.state not in ("pending", *OPEN) or not call.view.enters(task.session_id):
+        return False
+    if task.assignee is None:
+        return True  # the receiver might claim it
+    giver = load_agent(call.tx, handoff.from_agent)
+    if giver is None:
+        return False
+    view = _view(call, giver)
+    own = giver.id in (task.assignee, task.creator_id)
+    return view.enters(task.session_id) and (own or view.commands(task.session_id, 6))
 
 
 def _reassign(call: OperationCall, task: Task) -> None:
@@ -284,7 +301,7 @@ def _package(call: OperationCall, handoff: Handoff) -> dict[str, Any]:
     texts += [text for text in (handoff.summary, *handoff.open_questions) if text]
     return {
         "summary": handoff.summary or f"Task {handoff.task_id}: {len(shown)} units from {handoff.from_agent}.",
-        "task": task.document() if task else {"id": handoff.task_id},
+        "task": task.document() if task and view and view.enters(task.session_id) else {"id": handoff.task_id},
         "units": shown,
         "unresolved_conflicts": conflicts.unresolved(call) if call.agent else [],
         "open_questions": list(handoff.open_questions),

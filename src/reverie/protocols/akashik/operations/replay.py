@@ -12,7 +12,7 @@ from reverie.core.actor import Right
 from reverie.core.entry import Scope
 from reverie.core.event import Event
 from reverie.protocols.akashik.call import FIELD_AGENT, Operation, OperationCall, Ready, view_of
-from reverie.protocols.akashik.units import PURGES, tombstone_of
+from reverie.protocols.akashik.units import PURGES, tombstone_of, type_of_kind
 from reverie.protocols.akashik.visibility import View
 from reverie.store.contract import ReadTx, each_event
 
@@ -91,7 +91,7 @@ class Log:
                 self.born[unit] = event
                 if data.get("mode") == "draft" and event.actor != agent_id:
                     drafts.add(unit)
-                if not view.allows((str(data.get("kind", "")),), event.session):
+                if not view.allows((type_of_kind(str(data.get("kind", ""))),), event.session):
                     denied.add(unit)
             if unit is not None and not denied.isdisjoint(_originals(event)):
                 denied.add(unit)
