@@ -1,9 +1,9 @@
-"""Closeness of single words: how much of a question a passage says, in the same words or in others of like meaning.
+"""Likeness word by word: the share of a question that a passage says, in the same words or in words of like meaning.
 
 The vector of a whole passage is an average: a note about three things is close to none of them. So the best passages
-are read again, word by word: for each word of the question the closest word of the passage counts, and each word of
-the question counts by how much it tells and how few passages have it. "Who doesn't eat meat?" finds "vegetarian" that
-way, wherever it occurs.
+are read again, word by word. For each word of the question, the closest word of the passage counts; words of the
+question are weighted by their informativeness and by how few passages have them. "Who doesn't eat meat?" finds
+"vegetarian" that way, wherever it occurs.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from reverie.search.languages import ENGLISH, detect
 from reverie.search.rank import WEIGHTS, Candidate, Question, Weights, best_first
 
 Embed = Callable[[Sequence[str]], list[bytes]]
-"""Texts to int8 vectors of one length, 127."""
+"""Maps texts to int8 vectors, all of length 127."""
 READ = 6000
 """Characters of the best passages that are read word by word."""
 _UNLIKE, _LIKE = 0.15, 0.6
-"""The cosines of two English words that have nothing to do with each other, and of two that say the same. Words of
-other languages share pieces with each other, so there only 1 means the same."""
+"""The cosine of two unrelated English words, and that of two words of one meaning. In other languages unrelated words
+share pieces, so there only a cosine of 1 means the same."""
 _SAME = 0.9
-"""The cosine from which two words are forms of one."""
+"""The cosine from which two words count as forms of one word."""
 _MANY = 60
-"""Passages that are taken to be read besides, without the word, when the rarity of a word is worked out."""
+"""Number of passages without the word that are added when its rarity is computed."""
 _FEW, _LONGER, _SURER = 8, 0.06, 0.2
-"""Words of a passage up to which that is so, and by how much each of the two rises with every doubling: among many
-words one is always a little close."""
+"""Words of a passage up to which `_UNLIKE` and `_LIKE` hold, and by how much each rises with every doubling: among many
+words, one is always somewhat close."""
 _BLOCK = 512
-"""Vectors of words that are multiplied at once."""
+"""Number of word vectors that are multiplied at once."""
 _REMEMBERED = 1 << 14
 
 
 class WordVectors:
-    """Vectors of words, and how close the words of passages are to those of a question. Shared between threads."""
+    """Vectors of words, and the likeness of passages to a question word by word. Shared between threads."""
 
     def __init__(self, embed: Embed) -> None:
         self._embed = embed
         self._seen: dict[str, dict[str, bytes]] = {}
-        """By language the pieces between white space seen last: the vectors of their content words."""
+        """By language and piece between white space: the vectors of its content words."""
 
     def read(self, question: Question, candidates: Sequence[Candidate], weights: Weights = WEIGHTS) -> list[Candidate]:
-        """The candidates, the best of them with the share of the question that they say."""
+        """The candidates; for the best of them, `alike` is set."""
         order = best_first(question, candidates, weights=weights)
         sizes = accumulate(len(candidates[at].content) for at in order)
         best = [at for at, _ in zip(order, takewhile(READ.__ge__, sizes), strict=False)]
@@ -60,13 +60,13 @@ class WordVectors:
         return read
 
     def closeness(self, texts: Sequence[str]) -> list[list[float]]:
-        """The cosine of each text with each of them, by the vectors of whole texts."""
+        """The cosines of all pairs of texts, by the vectors of whole texts."""
         table = _rows(self._embed(texts))  # the products are whole numbers below 2^24: exact in any order
         cosines: list[list[float]] = np.round((table @ table.T).astype(np.float64) / 127**2, 6).tolist()
         return cosines
 
     def alike(self, question: Sequence[Word], texts: Sequence[str], language: str) -> list[float]:
-        """For each text the share of the question that it says, 0 to 1. `language` is that of the question."""
+        """The share of the question that each text says, 0 to 1. `language`: of the question."""
         if not question or not texts:
             return [0.0] * len(texts)
         asked = _rows(self._of([word.text for word in question], ""))
@@ -95,7 +95,7 @@ class WordVectors:
         return [round(share, 6) for share in shares.tolist()]
 
     def _of(self, texts: Sequence[str], language: str) -> list[bytes]:
-        """The vectors of the content words of each text, one after the other. No language: a text is one word."""
+        """The concatenated vectors of the content words of each text. Without a language, a text is one word."""
         pieces = self._seen.setdefault(language, {})
         split = [text.split() if language else [text] for text in texts]
         try:
@@ -116,12 +116,12 @@ class WordVectors:
 
 
 def _rows(vectors: Sequence[bytes]) -> Any:
-    """Vectors as numbers, a row each."""
+    """Vectors as numbers, one to a row."""
     return np.frombuffer(b"".join(vectors), dtype=np.int8).reshape(len(vectors), -1).astype(np.float32)
 
 
 def vectors_know(query: str) -> float:
-    """Return how well the built-in vectors know the language of a question."""
+    """Return how well the built-in vectors know the language of a question, 0 to 1."""
     letters = () if query.isascii() else [character for character in query if character.isalpha()]
     if sum([character < "\u0250" for character in letters]) * 2 < len(letters):
         return 0.0

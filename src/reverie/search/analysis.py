@@ -1,8 +1,8 @@
 """Words: the indexed terms of a text, and the terms of a question.
 
-Every store indexes the same terms, made here, so a search finds the same entries on every store. A term has only
-lower-case letters, digits, `_` and the vowel signs of Indic scripts; it never contains white space. A term with a
-leading or trailing `^` is the beginning or end of a long compound word.
+Every store indexes the terms made here, so a search finds the same entries on every store. A term has only lower-case
+letters, digits, `_` and the vowel signs of Indic scripts, and never white space. A term with a leading or trailing `^`
+is the beginning or end of a long compound word.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _FORMULAS = re.compile(
     "|為什麼|什麼時候|什麼|時候|多少錢|哪裡|哪個|怎麼|誰|嗎"
     "|언제야|언제|어디에|어디|누구에게|누구|무엇|무슨|얼마나|얼마야|얼마|어떻게|있어|있다|이다|한다|했다"
 )
-"""Question words, endings and particles of Japanese, Chinese and Korean: words do not run across them."""
+"""Question words, endings and particles of Japanese, Chinese and Korean: no word extends across them."""
 _COMPOUNDING = frozenset({"german", "dutch", "swedish", "danish", "finnish", "hungarian"})
 _CONTRACTIONS = frozenset({"t", "d", "ll", "re", "ve", "m", "s"})
 _LONG = 9
@@ -73,7 +73,7 @@ _LONG = 9
 _EDGE = 6
 """Letters of a beginning or end."""
 _START = "^"
-"""Marks a beginning when in front and an end when behind."""
+"""Marks a beginning when it is in front, and an end when it is behind."""
 SIMILAR = 0.5
 """Weight of a word of similar meaning, relative to the same word."""
 MISSPELT = 0.8
@@ -82,7 +82,7 @@ _PARTLY = 0.5
 
 
 class Word(Struct, frozen=True):
-    """A word of a question: as written, and the terms that match it, each with a weight up to 1."""
+    """A word of a question as written, and the terms that match it, each with a weight up to 1."""
 
     text: str
     terms: tuple[tuple[str, float], ...]
@@ -91,9 +91,9 @@ class Word(Struct, frozen=True):
 
 
 def terms(text: str) -> list[str]:
-    """The terms of `text`, in order, repeated as often as they occur; function words of its language are left out.
+    """The terms of `text`, in order, with repetitions; function words of its language are left out.
 
-    An identifier is there whole and in parts (`ERR_42`: err_42, err, 42). A text of nothing but function words keeps
+    An identifier is included whole and in parts (`ERR_42`: err_42, err, 42). A text of nothing but function words keeps
     them, so that it can still be found.
     """
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
@@ -104,7 +104,7 @@ def terms(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[str]:
-    """The terms of a question by its own language: unique, in order, at most 32."""
+    """The terms of a question in its own language: unique, in order, at most 32."""
     return list(dict.fromkeys(terms(text)))[:MAX_QUERY_TERMS]
 
 
@@ -113,14 +113,14 @@ _IDIOM = re.compile(
     r"|supposed to|going to|used to)\b",
     re.IGNORECASE,
 )
-"""Two words that say no more than one function word: "when does the launch take place" asks when it is."""
+"""Phrases that say no more than a function word: "when does the launch take place" asks when it is."""
 
 
 def question(text: str) -> list[Word]:
-    """The words of a question, each with the terms it may be indexed under: unique, in order, at most 32.
+    """The words of a question, each with the terms under which it may be indexed: unique, in order, at most 32.
 
-    An entry may be too short to show its language and is then indexed as English, so every word is also looked up by
-    its English stem; and when the question does not show its own, by the stems of every language.
+    An entry that is too short to show its language is indexed as English, so every word is also looked up by its
+    English stem. When the question does not show its own language, words are looked up by their stems in every one.
     """
     text = unicodedata.normalize("NFKC", text)
     language, shown = guess(text)
@@ -156,9 +156,9 @@ def written(text: str, language: str) -> Iterator[str]:
 
 
 def near(words: Sequence[Word], known: Callable[[Sequence[str]], Collection[str]]) -> list[Word]:
-    """Words with terms of similar meaning; or, when nothing has a word, with those one misspelling or hyphen away.
+    """Words with terms of similar meaning. A word that no entry has also gets the terms one misspelling or hyphen away.
 
-    `known` says which terms there are.
+    `known` returns those of the given terms that some entry has.
     """
     alike = [similar(plain) for plain in [fold(word.text) for word in words]]
     own_terms = [term for word in words for term, _ in word.terms]
@@ -181,11 +181,11 @@ def _near(
 
 
 Said = tuple[str, bool, str]
-"""(term, whether it is a function word, the lower-case word it was made from or "" for a part of a run)."""
+"""(term, whether it is a function word, the lower-case word that it comes from or "" for a part of a run)."""
 
 
 def _compute(word: str, language: str) -> list[Said]:
-    """The terms of one word of a text, which may be joined from several parts."""
+    """The terms of one word of a text. A word may consist of several parts."""
     if word.isascii() and word.isalpha() and (word.islower() or word.istitle()):  # nearly every word: one part
         return _spaced(word.lower(), language)
     parts = _PART.findall(word)
@@ -219,7 +219,7 @@ def _spaced(word: str, language: str) -> list[Said]:
 
 
 def _bare(piece: str) -> str:
-    """Lower case; without the article before an apostrophe, the possessive or the ending after it."""
+    """The piece in lower case, without the article before an apostrophe, or the possessive or ending after it."""
     lowered = piece.lower().replace("’", "'")
     if "'" not in lowered:
         return lowered
@@ -232,7 +232,7 @@ def _bare(piece: str) -> str:
 
 
 class _Seen(dict[str, tuple[str, ...]]):
-    """The terms of pieces between white space that were seen before, function words left out.
+    """Cache of the terms of pieces between white space, function words left out.
 
     `__missing__` keeps the common path in C code.
     """
@@ -250,7 +250,7 @@ class _Seen(dict[str, tuple[str, ...]]):
 
 
 def _kept(word: str, language: str) -> list[str]:
-    """The terms of a word, unless it is a function word; a long compound also by its beginning and end."""
+    """The terms of a word without function words; of a long compound, also its beginning and end."""
     kept = [term for term, stopped, _ in _compute(word, language) if not stopped]
     if language in _COMPOUNDING:
         for term in [term for term in kept if len(term) >= _LONG and "_" not in term]:

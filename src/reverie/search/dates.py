@@ -1,10 +1,10 @@
 """Times named in words: "in May 2023", "on 8 May", "yesterday", "vor zwei Wochen", "la semana pasada".
 
-Pure. Days, weeks and months are those of the caller's time zone. A day reaches half a day beyond its ends where the
-writer's time zone is unknown. A month or day without a year means that month or day of any year.
+Pure. Days, weeks and months are those of the caller's time zone. Because the writer's time zone is unknown, a period
+reaches half a day beyond both ends. A month or day without a year means that month or day of any year.
 
 `periods` finds the times that a question names among its other words. `when` reads a text that is nothing but a time:
-it is the one parser of `since` and `until`.
+it is the only parser of `since` and `until`.
 """
 
 from __future__ import annotations
@@ -169,11 +169,11 @@ class Period:
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """Its first instant and the one after its last; None for a month or day of any year."""
+        """The first instant, and the one after the last; None for a month or day of any year."""
         return None if self.month else (self.start + _HALF_DAY_MS, self.end - _HALF_DAY_MS)
 
     def shown(self) -> str:
-        """In words."""
+        """The period in words."""
         if self.month:
             return f"{self.day or ''} {_MONTHS[self.month - 1].capitalize()} of any year".strip()
         first = datetime.fromtimestamp(max(self.start + _HALF_DAY_MS, _EARLIEST) / 1000, UTC)
@@ -189,12 +189,12 @@ class Period:
 
 
 def periods(query: str, now_ms: int, *, zone: str = "UTC") -> tuple[Period, ...]:
-    """The times `query` names, absolute ones first; empty when it names none. Days are those of the time zone."""
+    """The times that `query` names, absolute ones first; empty when it names none. Days are those of the time zone."""
     return tuple(_read(query, now_ms, time_zone(zone))[0])
 
 
 def named(query: str, now_ms: int, *, zone: str = "UTC") -> tuple[tuple[Period, ...], str]:
-    """The times `query` names, and the query without the words that name them."""
+    """The times that `query` names, and the query without the words that name them."""
     found, rest = _read(query, now_ms, time_zone(zone))
     if found and len(rest) == len(query):  # the words as they were written
         rest = "".join(" " if kept == " " else own for own, kept in zip(query, rest, strict=True))
@@ -202,7 +202,7 @@ def named(query: str, now_ms: int, *, zone: str = "UTC") -> tuple[tuple[Period, 
 
 
 def when(text: str, now_ms: int, *, zone: str = "UTC", end: bool = False, pointer: str | None = None) -> int:
-    """Milliseconds of the instant that a text names: the one parser of `since` and `until`.
+    """Milliseconds of the instant that a text names: the only parser of `since` and `until`.
 
     It reads an RFC 3339 instant (in the time zone `zone` when it names none), a day, month or year, an age ("3d",
     "12h", "P1W") and words ("yesterday", "last week", "vor zwei Wochen", "8 May"). A day or longer period gives its
@@ -232,7 +232,7 @@ def _clock_time(text: str, here: tzinfo, pointer: str | None) -> int:
 
 
 def _from_words(text: str, now_ms: int, here: tzinfo, *, end: bool) -> int | None:
-    """The instant that words name; None when they name none, or more than one, or say something else."""
+    """The instant that words name; None when they name none or several, or say anything else."""
     folded = fold(text)
     if folded in ("now", "jetzt", "maintenant", "ahora", "adesso", "agora", "nu", "сейчас", "今", "现在", "지금"):
         return now_ms
@@ -280,7 +280,7 @@ def _counted(match: re.Match[str]) -> tuple[int, str]:
 
 
 def _back(moment: datetime, unit: str, count: int) -> datetime:
-    """So many days, weeks, months or years before; the last day of a shorter month."""
+    """The moment `count` days, weeks, months or years before; the last day in a shorter month."""
     if unit in ("day", "week"):
         return moment - count * _UNITS[unit]
     months = moment.year * 12 + moment.month - 1 - count * (12 if unit == "year" else 1)
@@ -367,7 +367,7 @@ def _named_in(text: str, at_ms: int) -> tuple[Period, ...]:
 
 _REMEMBERED = 4096
 _named: dict[int, tuple[Period, ...]] = {}
-"""Times that texts named, by the hash of the text and its instant: the text of an entry must not outlive it here."""
+"""Times that texts name, by the hash of text and instant: the text itself must not outlive its entry here."""
 
 
 def _meet(one: Period, other: Period) -> bool:
@@ -380,7 +380,7 @@ def _meet(one: Period, other: Period) -> bool:
 
 
 def _whole(text: str, match: re.Match[str]) -> bool:
-    """Whether a match in a script with spaces is not inside of a word."""
+    """Whether a match is a whole word; always true in scripts without spaces."""
     if match[0][0] >= "\u2e80":
         return True
     before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
@@ -388,7 +388,7 @@ def _whole(text: str, match: re.Match[str]) -> bool:
 
 
 def _is_month(text: str, match: re.Match[str], original: str) -> bool:
-    """Names such as "may" and "march" are words too: they need a number, a capital or a preposition."""
+    """Whether a name is a month. Those that are words too, such as "may", need a number, a capital or a preposition."""
     name = match["month"]
     if match["before"] or match["after"] or match["year"] or name not in _AMBIGUOUS:
         return True

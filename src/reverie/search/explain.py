@@ -1,4 +1,4 @@
-"""Explanations of a ranking: plain data and plain sentences that every interface can show."""
+"""Explanations of a ranking: plain data and plain sentences for every interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NEAR_MISSES = 5
 
 @dataclass(frozen=True, slots=True)
 class ScoredHit:
-    """A ranked passage: its place, the signals that add up to its score, the words of the question it has."""
+    """A ranked passage: its place, the signals that add up to its score, and the words of the question that it has."""
 
     id: str
     rank: int
@@ -25,12 +25,12 @@ class ScoredHit:
     """`words`, `meaning`, or `context` when only its neighbours were found."""
     confidence: float = 0.0
     why: tuple[str, ...] = ()
-    """The same in words."""
+    """The explanation in sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """An entry that was found and then dropped, and by which rule."""
+    """An entry that was found and then dropped, and the rule that dropped it."""
 
     id: str
     reason: str
@@ -47,7 +47,7 @@ class CutLine:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything needed to see why a search answered as it did. Holds ids and words of the question, no entry text."""
+    """The explanation of a search. It holds ids and words of the question, no text of entries."""
 
     terms: tuple[str, ...]
     hits: tuple[ScoredHit, ...]
@@ -75,7 +75,8 @@ def explain(
     scored = {one.key: (place, one) for place, one in enumerate(ranked, 1)}
     hits = tuple(_scored(place, scored[key][1], known[key], question) for place, key in enumerate(shown, 1))
     last = max((scored[key][0] for key in shown), default=0)
-    missed = [one for one in ranked[last:] if one.key not in set(shown)][:NEAR_MISSES]
+    returned = set(shown)
+    missed = [one for one in ranked[last:] if one.key not in returned][:NEAR_MISSES]
     return Explanation(
         terms=tuple(word.terms[0][0] for word in question.words),
         hits=hits,
@@ -121,7 +122,7 @@ def _scored(place: int, ranked: Ranked, candidate: Candidate, question: Question
 
 
 def _matched(word: Word, own: Collection[str]) -> str:
-    """A word of the question as a passage has it: `couch (as sofa)` where it has another; empty where it has none."""
+    """A word of the question as the passage has it, such as `couch (as sofa)`; empty when the passage lacks it."""
     terms = [term for term, _ in word.terms if term in own]
     if not terms:
         return ""
@@ -131,9 +132,9 @@ def _matched(word: Word, own: Collection[str]) -> str:
 
 _NOUN = ("words", "word")
 _CLOSE, _SOMEWHAT = 0.45, 0.25
-"""The cosines from which two texts are called close in meaning, and somewhat close."""
+"""The cosines from which two texts are called close in meaning, or somewhat close."""
 _LITTLE = 0.2
-"""The share of a question below which similar words are not worth a sentence."""
+"""The share of a question below which similar words are not mentioned."""
 
 
 def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequence[str]) -> list[str]:
@@ -162,14 +163,14 @@ def _why(ranked: Ranked, candidate: Candidate, question: Question, matched: Sequ
 
 
 def _alike(share: float, matched: int, asked: int) -> str:
-    """The share of the question that is there in other words; nothing where all of its words are there."""
+    """A sentence on similar words; empty when the passage has all words of the question or hardly any similar ones."""
     if matched == asked or share < _LITTLE:
         return ""
     return f"word by word it says {round(100 * share)} % of the question, in the same or similar words"
 
 
 def _meaning(cosine: float, trust: float) -> str:
-    """Describe the closeness in meaning; empty for languages unknown to the vectors, where all texts seem close."""
+    """A phrase on closeness in meaning; empty for languages unknown to the vectors, where all texts seem close."""
     if cosine < _SOMEWHAT or not trust:
         return ""
     return f"{'close' if cosine >= _CLOSE else 'somewhat close'} in meaning ({cosine:.2f})"

@@ -8,11 +8,11 @@ passage is the sum of a few signals, all reported, so that a ranking can be expl
 - `alike`     the share of the question that the passage says word by word, in the same or similar words (`alike.py`);
 - `context`   in a conversation: a share of the words and meaning of the two entries before and after, since a short
               turn is often understood only with its neighbours. A long passage is its own context;
-- `time`      the question names a time, and the entry was made then or mentions it;
+- `time`      the question names a time, and the entry was created then or mentions it;
 - `kind`      the question asks for a figure, a time or a person, and the passage has one (`kinds.py`);
 - `speaker`   the question asks what the assistant said, or for what the person said, and it is their turn
               (`speakers.py`);
-- `currency`  what a newer passage gains over an older one that says something else about the same matter.
+- `currency`  the gain of a newer passage over an older one that says something else about the same matter.
 
 Nothing here depends on the order of the candidates; equal scores are ordered newest first.
 """
@@ -48,7 +48,7 @@ Neighbours = Mapping[int, tuple[int | None, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weight of each signal, compared over several corpora; `bench retrieval --ablate` checks them one by one."""
+    """Weight of each signal, tuned on several corpora; `bench retrieval --ablate` checks them one by one."""
 
     words: float = 1.0
     meaning: float = 0.6
@@ -58,36 +58,36 @@ class Weights:
     before_previous: float = 0.2
     after_following: float = 0.15
     answer: float = 0.2
-    """For the entry before, when it asks a question, in addition."""
+    """Added to `previous` when the entry before asks a question."""
     itself: float = 0.5
     """Substitute for a neighbour that is missing or too long, as a share of the passage's own score."""
     time: float = 0.35
     mentioned: float = 0.7
-    """The share of `time` for a passage that mentions the time but was not made then."""
+    """The share of `time` for a passage that mentions the time but was not created then."""
     dated: float = 0.7
-    """In addition to `time`, for a question that names nothing but a time; in proportion for others."""
+    """Added to `time` for a question that names nothing but a time; in proportion for others."""
     kind: float = 0.3
-    """For each kind of answer that is asked for."""
+    """For each kind of answer that is asked for and that the passage has."""
     speaker: float = 0.3
     currency: bool = True
 
 
 WEIGHTS = Weights()
 _SHORT, _LONG = 480, 960
-"""Characters of two neighbours together up to which one is context of the other, and from which it is not."""
+"""Total length, in characters, up to which a neighbour counts fully as context, and from which it does not count."""
 _FITTING = 20
-"""So many of the best are looked at for the kind of answer that is asked for, and for whose answer."""
+"""Number of the best candidates that are compared with the kind of answer and the speaker that are asked for."""
 _AT_ONCE = 16
-"""Candidates whose evidence is worked out together: a little more than are mostly asked for."""
+"""Number of candidates whose evidence is computed together: a little more than most callers ask for."""
 _ASKS = re.compile("[?？؟]")
 _ONE_IN = 20
-"""One turn in so many of a conversation asks something, at least."""
+"""In a conversation, at least one turn in this many asks something."""
 _ENOUGH = 6
-"""Words in common that cover a purpose of any length: a remark of forty words is not a question of forty parts."""
+"""Words in common that cover a question of any length: a remark of forty words is not a question of forty parts."""
 
 
 class Candidate(Struct, frozen=True, gc=False):
-    """A passage that may answer. `lexical` and `dense` are None where the store did not find it that way."""
+    """A passage that may answer. `lexical` or `dense` is None when the store did not find it that way."""
 
     id: str
     position: int
@@ -106,16 +106,16 @@ class Candidate(Struct, frozen=True, gc=False):
     alike: float = 0.0
     """The share of the question that the passage says, in the same or in similar words; 0: not read."""
     role: str | None = None
-    """The role of the speaker, or his name where none is known."""
+    """The role of the speaker, or the speaker's name where no role is known."""
 
     @property
     def key(self) -> Key:
-        """Unique key."""
+        """The position of the entry, and the number of the passage there."""
         return self.position, self.number
 
 
 class Ranked(Struct, frozen=True):
-    """A candidate in its place. `score` is the sum of `signals`, rounded to six places."""
+    """A ranked candidate. `score` is the sum of `signals`, rounded to six places."""
 
     id: str
     key: Key
@@ -130,25 +130,25 @@ class Ranked(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """A question as it is ranked: its text, its words, and the times it names."""
+    """A question as the ranking sees it: its text, its words, and the times it names."""
 
     text: str
     words: Sequence[Word] = ()
     periods: Sequence[Period] = ()
     trust: float = 1.0
-    """Degree to which the vectors know its language, 0 to 1; the weight of meaning is scaled by it."""
+    """The degree to which the vectors know its language, 0 to 1; scales the weight of meaning."""
     counts: float = 1.0
     """Weight of the embedder's cosines; 1 for the built-in table."""
     dated: float = 0.0
-    """The share of its words that name its times; 1: it asks for nothing but what happened then."""
+    """The share of its words that name times; 1: it asks for nothing but what happened then."""
     among: int = 1 << 30
-    """Number of passages searched; unknown: many."""
+    """Number of passages searched; by default many."""
     known: float = 1.0
     """Quality of the word vectors for its language, 0 to 1."""
 
     @property
     def tells(self) -> float:
-        """Number of its words, each weighted by its informativeness."""
+        """Number of words, each weighted by its informativeness."""
         return sum([word.weight for word in self.words])
 
 
@@ -175,13 +175,13 @@ def ranked(
     allowed: Container[int] | None = None,
     closeness: Closeness | None = None,
 ) -> Iterator[Ranked]:
-    """Candidates, best first; those that are not asked for cost no more than their score.
+    """Candidates, best first. Evidence is computed only for those that are consumed.
 
     `allowed`: the positions that may be shown; the others still count as neighbours and as newer statements.
     `closeness` compares the meaning of passages, for currency.
 
-    A neighbour counts only if it is among the candidates itself; the caller adds the neighbours of its best candidates
-    (`worth_widening`), which may also put an entry on the list that shares no word with the question.
+    A neighbour counts only if it is a candidate itself. So the caller adds the neighbours of its best candidates
+    (`worth_widening`); that way an entry can be found that shares no word with the question.
     """
     chosen = list({(candidate.position, candidate.number): candidate for candidate in candidates}.values())
     words, meaning, alike = _own_signals(chosen, question, weights)
@@ -213,7 +213,7 @@ def ranked(
         if gains:
             gained = [round(score + gains.get(at, 0.0), 6) for at, score in enumerate(scores)]
             order = sorted(by_age, key=gained.__getitem__, reverse=True)
-    taken: dict[int, float] = {}  # what overtakes an answer is as good as that
+    taken: dict[int, float] = {}  # a newer statement has at least the evidence of the one that it overtakes
     overtaken = _evidence(question, chosen, list(older), time)
     for (old, new), speaks in zip(older.items(), overtaken, strict=True):
         taken[new] = max(taken.get(new, 0.0), taken.get(old, 0.0), speaks)
@@ -238,7 +238,7 @@ def ranked(
 def _evidence(
     question: Question, candidates: Sequence[Candidate], places: Sequence[int], time: Sequence[float]
 ) -> list[float]:
-    """The evidence for the candidates at some places; `time` is that signal of all."""
+    """The evidence for the candidates at some places. `time`: that signal of every candidate."""
     longer = max(1.0, question.tells / _ENOUGH)
     covers = [min(1.0, candidates[at].cover * longer) for at in places]
     covers = [
@@ -251,7 +251,7 @@ def _evidence(
 
 
 def best_first(question: Question, candidates: Sequence[Candidate], *, weights: Weights = WEIGHTS) -> list[int]:
-    """The places of candidates in the order of what they say themselves."""
+    """The places of candidates, ordered by their own words, meaning and likeness."""
     own = _summed(*_own_signals(candidates, question, weights))
     keys = [(-score, one.position, one.number) for score, one in zip(own, candidates, strict=True)]
     return sorted(range(len(candidates)), key=keys.__getitem__)
@@ -262,8 +262,8 @@ def worth_widening(
 ) -> list[int]:
     """The positions whose neighbours are worth fetching before `rank`: the best turns of conversations.
 
-    A log that several people write has authors too, but its entries do not answer each other: where hardly any of them
-    asks something, none is the context of another.
+    A log that several people write has authors too, but its entries do not answer each other. Where hardly any entry
+    asks something, no entry is context of another.
     """
     spoken = {at for at, one in enumerate(candidates) if one.speaker is not None or one.session is not None}
     asking = sum([_ASKS.search(candidates[at].content) is not None for at in spoken])
@@ -290,25 +290,25 @@ def _own_signals(
     factor = meaning_worth(question, weights) * (weights.words or 1.0)
     dense = [one.dense or 0.0 for one in candidates]
     meaning = [factor * (own if own < 1.0 else 1.0) if own > 0 else 0.0 for own in dense]
-    # all names of days and months are alike: what names a time is compared as a time
+    # all names of days and months are alike, so words that name a time are compared as a time
     likeness = weights.alike * question.known * (1 - question.dated)
     alike = [likeness * candidate.alike for candidate in candidates]
     return words, meaning, alike
 
 
 def meaning_worth(question: Question, weights: Weights = WEIGHTS) -> float:
-    """Return the worth of a cosine of 1, relative to the best match of all words."""
+    """Return the score of a cosine of 1, relative to the best match of all words."""
     return weights.meaning * question.counts * max(question.trust, _FOREIGN) / (weights.words or 1.0)
 
 
 _FOREIGN = 0.3
-"""Weight of meaning in scripts that the vectors hardly know, as a share."""
+"""Share of the weight of meaning that remains in scripts that the vectors hardly know."""
 
 
 def _context(
     candidates: Sequence[Candidate], own: Sequence[float], neighbours: Neighbours, weights: Weights
 ) -> tuple[list[float], list[float]]:
-    """Return the contribution of each candidate's neighbours, and the factor on its own score without them."""
+    """Return what the neighbours add to each candidate, and the factor on its own score that replaces missing ones."""
     if not neighbours:
         alone = weights.previous + weights.following + weights.before_previous + weights.after_following
         return [0.0] * len(candidates), [1 + weights.itself * alone] * len(candidates)
@@ -343,7 +343,7 @@ _NEITHER: tuple[int | None, int | None] = (None, None)
 
 
 def _share(one: Candidate, other: Candidate) -> float:
-    """Return the degree to which one turn is context of another: 0 outside a conversation or when they are long."""
+    """Return the degree to which one turn is context of another: 0 outside a conversation or when both are long."""
     if not _one_conversation(one, other):
         return 0.0
     size = (one.size or len(one.content)) + (other.size or len(other.content))
@@ -358,7 +358,7 @@ def _one_conversation(one: Candidate, other: Candidate) -> bool:
 
 
 def _timely(question: Question, candidates: Sequence[Candidate], weights: Weights) -> list[float]:
-    """Return the gain of candidates that were made at a time named in the question, or mention it."""
+    """Return the gain of candidates that were created at a time named in the question, or mention it."""
     if not question.periods:
         return [0.0] * len(candidates)
     gain = weights.time + weights.dated * question.dated
