@@ -159,7 +159,7 @@ class AsyncMemory:
     ) -> Forgotten:
         """Destroy everything about a subject, in every ref or in one. Cannot be undone.
 
-        `mentions`: also entries that say its words without being labelled with it. `preview` only counts.
+        `mentions`: also entries that mention its words without being labelled with it. `preview` only counts.
         """
         return await self._run(
             functools.partial(self._memory.forget, subject, ref=ref, mentions=mentions, preview=preview)
@@ -457,8 +457,8 @@ class AsyncRef:
         `since` and `until` are times or words ("yesterday", "3d", "2026-11-01"). They and dates in the query are read
         in the time zone `zone`, such as "Europe/Lisbon"; by default that of the tenant's policy. With
         `include="superseded"` entries that consolidation replaced follow their successors. When nothing answers well,
-        the sources of dreams are searched too: such hits are `cold` and name the `dream` that holds them; `deep` can
-        say never or always.
+        the sources of dreams are searched too: such hits are `cold` and name the `dream` that holds them. With
+        `deep="always"` or `"never"` they are searched always, or never.
         """
         return await self._run(
             functools.partial(
@@ -498,7 +498,7 @@ class AsyncRef:
         return await self._run(functools.partial(self._ref.pin, entry_id))
 
     async def unpin(self, entry_id: str) -> Entry:
-        """Treat it like the others again."""
+        """Let dreams take it again."""
         return await self._run(functools.partial(self._ref.unpin, entry_id))
 
     async def archive(self, entry_id: str) -> Entry:
@@ -518,7 +518,7 @@ class AsyncRef:
         return await self._run(functools.partial(self._ref.delete, entry_id))
 
     async def renew(self, entry_id: str, expires_at: When) -> Entry:
-        """Give it another expiry."""
+        """Change its expiry."""
         return await self._run(functools.partial(self._ref.renew, entry_id, expires_at))
 
     async def erase(self, entry_id: str) -> int:
@@ -526,7 +526,7 @@ class AsyncRef:
         return await self._run(functools.partial(self._ref.erase, entry_id))
 
     async def links(self, entry_id: str, *, incoming: bool = False) -> Sequence[Link]:
-        """The arrows from an entry, or to it."""
+        """The links from an entry, or to it."""
         return await self._run(functools.partial(self._ref.links, entry_id, incoming=incoming))
 
     async def plan_dream(
@@ -572,10 +572,10 @@ class AsyncRef:
     ) -> DreamReport | None:
         """Distil many entries into one, within `budget` tokens of input and output. None: nothing to do.
 
-        All of it happens, or nothing. Pinned and held entries stay as they are. `fit` takes the oldest part that
-        the budget can hold; call it again for the rest. A dream without a budget does so where not all of it fits.
-        `instructions` say what to keep, drop or word: a model reads them, and `report.instructions_applied`
-        says whether one did. `progress(step, done, total)` is called on the way.
+        All or nothing. Pinned and held entries stay as they are. `fit` takes the oldest part that the budget can hold;
+        call it again for the others. A dream without a budget does so where not everything fits. `instructions`
+        say what to keep, to drop and how to word it: a model reads them, and `report.instructions_applied` says
+        whether one did. `progress(step, done, total)` is called as it proceeds.
         """
         return await self._run(
             functools.partial(

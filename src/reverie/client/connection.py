@@ -86,13 +86,13 @@ class Connection:
         )
 
     def close(self) -> None:
-        """Close every connection; streams that are read end."""
+        """Close every connection and end the streams that are being read."""
         for response in tuple(self._streams):
             _interrupt(response)
         self._client.close()
 
     def get(self, path: str, query: Mapping[str, Any] | None = None, *, long: bool = False) -> Any:
-        """A document that is read."""
+        """Send a GET and return the document of its answer. It may be repeated."""
         return self.send("GET", path, query=query, again=True, long=long)
 
     def post(self, path: str, body: Any = None, /, **options: Unpack[RequestOptions]) -> Any:
@@ -120,7 +120,7 @@ class Connection:
 
     @contextmanager
     def stream(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Iterator[httpx2.Response]:
-        """An answer that is read piece by piece. Repeated until it begins, never after."""
+        """An answer that is read piece by piece. The request may be repeated until the answer begins, not after."""
         arguments = _arguments({**options, "long": True})
 
         def begin() -> httpx2.Response:
@@ -214,7 +214,7 @@ def _interrupt(response: httpx2.Response) -> None:
 
 
 class _Gateway(Exception):
-    """A proxy answered in place of the host."""
+    """A gateway answered instead of the host."""
 
 
 def check_url(url: str) -> str:

@@ -27,7 +27,7 @@ EVENT_STREAM = "text/event-stream"
 
 
 class RemoteDreams(RemoteUseCase):
-    """plan and run."""
+    """Plans and runs dreams."""
 
     def plan(self, actor: Actor, plan: DreamPlan) -> Estimate:
         """Estimate a dream."""
@@ -35,7 +35,7 @@ class RemoteDreams(RemoteUseCase):
         return doc.to_struct(answer, Estimate)
 
     def run(self, actor: Actor, plan: DreamPlan, *, progress: Progress | None = None) -> DreamReport | None:
-        """Dream, with its steps as they happen. None: nothing to do."""
+        """Dream, and report each step to `progress`. None: nothing to do."""
         made = self.attempt(actor, plan, progress=progress)
         return None if isinstance(made, Nothing) else made
 
@@ -62,12 +62,12 @@ class RemoteDreams(RemoteUseCase):
 
 
 def _nothing(data: str | bytes) -> Nothing:
-    """The reason that a host gives; one of an earlier release gives none."""
+    """The reason in the message of a host; a host of an earlier release gives none."""
     return Nothing((orjson.loads(data) or {"reason": Nothing.TOO_FEW})["reason"])
 
 
 class RemoteLineage(RemoteUseCase):
-    """Everything that looks back from a dream."""
+    """Reports, undo, and the sources of dreams."""
 
     def reports(self, actor: Actor, *, ref: str | None = None, limit: int = 100) -> list[DreamReport]:
         """Reports, newest first."""

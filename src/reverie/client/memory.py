@@ -120,7 +120,7 @@ class RemoteReader(RemoteUseCase):
         return Page([doc.to_entry(entry) for entry in found["entries"]], found["cursor"])
 
     def links(self, actor: Actor, ref: str, entry_id: str, *, incoming: bool = False) -> list[Link]:
-        """The arrows from an entry, or to it."""
+        """The links from an entry, or to it."""
         found = self._http.get(f"{entry_path(ref, entry_id)}/links", {"incoming": incoming or None})
         return [doc.to_struct(link, Link) for link in found["links"]]
 
@@ -176,7 +176,7 @@ class RemoteReader(RemoteUseCase):
 
 
 class RemoteSearch(RemoteUseCase):
-    """search and context."""
+    """Search and context."""
 
     def search(
         self,
@@ -227,7 +227,7 @@ class RemoteLifecycle(RemoteUseCase):
         return self._change(ref, entry_id, expected, again=True, pinned=True)
 
     def unpin(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
-        """Treat it like the others again."""
+        """Let dreams take it again."""
         return self._change(ref, entry_id, expected, again=True, pinned=False)
 
     def hold(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
@@ -239,7 +239,7 @@ class RemoteLifecycle(RemoteUseCase):
         return self._change(ref, entry_id, expected, again=True, held=False)
 
     def renew(self, actor: Actor, ref: str, entry_id: str, expires_at: int, *, expected: int | None = None) -> Entry:
-        """Give it another expiry."""
+        """Change its expiry."""
         return self._change(ref, entry_id, expected, again=True, expires_at=to_iso(expires_at))
 
     def archive(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:

@@ -37,7 +37,7 @@ class RemoteRules(RemoteUseCase):
         return doc.to_policy(self._http.get("/policy"))
 
     def set_policy(self, actor: Actor, changes: Mapping[str, Any]) -> TenantPolicy:
-        """Change it."""
+        """Change the tenant's policy."""
         return doc.to_policy(self._http.send("PATCH", "/policy", body=dict(changes), again=True))
 
     def secret_ids(self, actor: Actor) -> list[str]:
@@ -45,19 +45,19 @@ class RemoteRules(RemoteUseCase):
         return list(self._http.get("/secrets")["secrets"])
 
     def register(self, actor: Actor, secret_id: str, value: str) -> int:
-        """Register a secret; the log position."""
+        """Register a secret; return the log position."""
         return int(self._http.post("/secrets", {"id": secret_id, "value": value}, again=True)["seq"])
 
     def remove(self, actor: Actor, secret_id: str) -> int:
-        """Remove a secret; the log position."""
+        """Remove a secret; return the log position."""
         return int(self._http.send("DELETE", f"/secrets/{segment(secret_id)}")["seq"])
 
 
 class RemoteAudit(RemoteUseCase):
-    """The proof of the log."""
+    """Verification and export of the log."""
 
     def verify(self, actor: Actor, *, progress: Any = None) -> Verdict:
-        """Prove the log."""
+        """Verify the log."""
         return doc.to_struct(self._http.get("/audit/verify", long=True), Verdict)
 
     def export(self, actor: Actor, *, after: int = 0) -> Iterator[Event]:
@@ -69,7 +69,7 @@ class RemoteAudit(RemoteUseCase):
 
 
 class RemoteRescan(RemoteUseCase):
-    """Looking again for secrets."""
+    """The re-scan for secrets."""
 
     def scan(self, actor: Actor, *, dry_run: bool = False, progress: Any = None) -> ScanReport:
         """Re-scan stored text."""

@@ -1,4 +1,4 @@
-"""Vectors that are missing: made later, so that an embedder that is slow or down never blocks a write."""
+"""Missing vectors, made after the write, so that an embedder that is slow or down never blocks one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Embeddings:
         return not self._parts.store.read(Scope(actor.tenant), lambda tx: tx.unembedded(model_of(embedder), limit=1))
 
     def fill(self, actor: Actor) -> int:
-        """Make every missing vector, a batch at a time; returns how many. Safe to stop and start again."""
+        """Make every missing vector, a batch at a time; returns their number. Safe to stop and to repeat."""
         actor.require(Right.WRITE)
         if self._parts.read_only:
             raise ReadOnly()

@@ -192,7 +192,7 @@ class EngineWorker:
         self._thread.start()
 
     def stop(self, *, patience_seconds: float = 30.0) -> None:
-        """Take no more jobs, finish those at hand."""
+        """Take no more jobs, and wait for those that run."""
         self._over.set()
         loop, task = self._loop, self._task
         if loop is not None and task is not None:

@@ -75,7 +75,10 @@ class DocumentQueue:
     def add(
         self, tenant: str, name: str, arguments: Mapping[str, Any], *, unique: str = "", error: str | None = None
     ) -> Job | None:
-        """Add a job. With `error` it was tried once already, and waits before the next attempt."""
+        """Add a job; None when the same one waits or runs already.
+
+        `error`: the code of a first attempt that failed; the job then waits before the next.
+        """
         new_id = self._parts.ids.new()
 
         def body(tx: WriteTx) -> Job | None:
@@ -124,7 +127,7 @@ class DocumentQueue:
         return self._parts.store.write(Scope(tenant), body)
 
     def done(self, job: Job, holder: str) -> None:
-        """The job is through."""
+        """Remove a job that was done."""
 
         def body(tx: WriteTx) -> None:
             if tx.claim(lease_of(job.id), holder, until=tx.now) and _load(tx, job.id) is not None:
@@ -134,7 +137,7 @@ class DocumentQueue:
         self._parts.store.write(Scope(job.tenant), body)
 
     def failed(self, job: Job, holder: str, code: str) -> None:
-        """The job failed: it waits for its next attempt, or is dead."""
+        """Record a failure: the job waits for its next attempt, or is dead."""
 
         def body(tx: WriteTx) -> None:
             if tx.claim(lease_of(job.id), holder, until=tx.now) and _load(tx, job.id) is not None:

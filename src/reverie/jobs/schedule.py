@@ -64,7 +64,7 @@ class Scheduler:
     def save(self, actor: Actor, fields: Mapping[str, Any], *, existing: bool = False) -> Schedule:
         """Make a schedule, or change the one of the same id. Unknown fields are refused.
 
-        `existing`: only change; raises NotFound when there is none. A new schedule is meant in the tenant's zone.
+        `existing`: only change; raises NotFound when there is none. A new schedule without a zone gets the tenant's.
         """
         actor.require(Right.DREAM)
         if self._parts.read_only:
@@ -135,7 +135,7 @@ class Scheduler:
     def run_tick(
         self, actor: Actor, schedule_id: str, tick: int, holder: str, *, progress: Progress | None = None
     ) -> Outcome | None:
-        """Run one tick, if it is still due and not taken: None otherwise. A sign of life is given meanwhile."""
+        """Run one tick under a lease and return its outcome; None when it is no longer due, or taken."""
         if self._parts.read_only:
             return None
         schedule = self._take(actor, schedule_id, tick, holder)
@@ -267,7 +267,7 @@ class Scheduler:
     def _pass(
         self, actor: Actor, schedule: Schedule, ref: str, dream_id: str, progress: Progress | None
     ) -> tuple[str | None, str | None]:
-        """The dream, or why there is none."""
+        """(the dream, the reason why there is none)."""
         if schedule.kind == "consolidate":
             done = self._consolidator.run(actor, ref, trigger="scheduled")
             return (f"{ref}@{done.seq}" if done.merged else None), None
@@ -293,7 +293,7 @@ class Scheduler:
         return made.id, None
 
     def _rest(self, actor: Actor, plan: DreamPlan, report: DreamReport, progress: Progress | None) -> None:
-        """The other parts of a memory that is larger than a budget, in the same night."""
+        """Dream the other parts of a memory that is larger than a budget, in the same night."""
         for _ in range(_PARTS):
             if not report.left_for_later:
                 return
@@ -333,7 +333,7 @@ class Scheduler:
 
 
 def _repeatable(schedule: Schedule, tick: int) -> bool:
-    """Whether this was the last tick and it failed: then it may be tried again."""
+    """Whether this was the last tick and failed, so that it may be tried again."""
     last = schedule.last
     return not schedule.paused and last is not None and last.tick == tick and last.status == "failed"
 

@@ -66,7 +66,7 @@ class Sweeper:
         return found
 
     def sweep(self, tenant: str) -> Swept | None:
-        """Do the due work; None when there is none, or another holder is doing it."""
+        """Do the due work; None when there is none, or another holder has the lease."""
         work = {"retain": self.retain, "reindex": self.reindex}
         done = [work[name](tenant) for name in self.due(tenant)]
         total = Swept()
@@ -76,7 +76,7 @@ class Sweeper:
         return total if any(one is not None for one in done) else None
 
     def retain(self, tenant: str) -> Swept | None:
-        """Destroy what expired or outlived its retention; None when another holder is at it."""
+        """Destroy what expired or outlived its retention; None when another holder has the lease."""
 
         def work(actor: Actor) -> Swept:
             expired = self._host.lifecycle.expire(actor)
@@ -87,7 +87,7 @@ class Sweeper:
         return self._under_lease(tenant, LEASE, work)
 
     def reindex(self, tenant: str) -> Swept | None:
-        """Make the vectors that are missing; None when another holder is at it."""
+        """Make the missing vectors; None when another holder has the lease."""
         return self._under_lease(tenant, "reindex", lambda actor: Swept(indexed=self._host.embeddings.fill(actor)))
 
     def _under_lease(self, tenant: str, lease: str, work: Callable[[Actor], Swept]) -> Swept | None:

@@ -1,6 +1,6 @@
 """The timetable: schedules, the instants they name, and those that are stored.
 
-A tick is an instant that a schedule's cron expression names in its time zone, moved by its jitter.
+A tick is an instant that a schedule's cron expression names in its time zone, plus its jitter.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ class Schedule(Struct, frozen=True):
     last_tick: int | None = None
     last: Outcome | None = None
     quiet_seq: int = 0
-    """Of the nightly dream: the log position after a night with nothing to do. Until the log moves it is not due."""
+    """The log position after a nightly dream with nothing to do: until the log moves, the next one is not due."""
 
 
 class Due(Struct, frozen=True):
-    """A schedule as people see it: last ran, next due, why not."""
+    """A schedule, its next tick, and the reason why the last one did nothing."""
 
     schedule: Schedule
     next_at: int | None
@@ -133,7 +133,7 @@ def ticks_around(schedule: Schedule, now: int) -> tuple[int | None, int | None]:
 
 
 def _jitter(schedule: Schedule, tick: int) -> int:
-    """The same for every process: seeded by schedule and tick."""
+    """The jitter of a tick: seeded by schedule and tick, so the same in every process."""
     if not schedule.jitter_ms:
         return 0
     return random.Random(f"{schedule.id}/{tick}").randrange(schedule.jitter_ms)  # noqa: S311

@@ -30,7 +30,7 @@ class Runner(Protocol):
         """Begin."""
 
     def stop(self, *, patience_seconds: float = 30.0) -> None:
-        """Take no more jobs, finish those at hand."""
+        """Take no more jobs, and wait for those that run."""
 
 
 class Round(Struct, frozen=True):
@@ -48,7 +48,7 @@ class Round(Struct, frozen=True):
 class Worker:
     """Two background threads: one sweeps, one runs schedules, so that neither waits for the other.
 
-    What fails is logged by its code and waits in the queue for its next attempt.
+    Failed work is logged by its code and waits in the queue for its next attempt.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Worker:
         return ran
 
     def _next(self, tenant: str) -> int:
-        """Run the tenant's next job in the queue; returns how many there were."""
+        """Run the tenant's next job in the queue; returns 1, or 0 when there is none."""
         try:
             job = self._queue.take(tenant, self._jobs.holder)
             if job is None:

@@ -74,7 +74,7 @@ def open(  # noqa: A001
 
 
 def memory_of(store: Any, tenant: str) -> tuple[Any, Callable[[], None] | None]:
-    """(the memory that `store` is or names, how to close it when it was opened here)."""
+    """(the memory that `store` is or names, the function that closes it if it was opened here)."""
     if isinstance(store, str | Path):
         opened = open(store, tenant=tenant)
         return opened, opened.close

@@ -61,7 +61,7 @@ class Memory:
     ) -> Forgotten:
         """Destroy everything about a subject, in every ref or in one. Cannot be undone.
 
-        `mentions`: also entries that say its words without being labelled with it. `preview` only counts.
+        `mentions`: also entries that mention its words without being labelled with it. `preview` only counts.
 
         >>> memory.forget("ana", preview=True).forgotten
         1

@@ -202,8 +202,8 @@ class Ref:
         `since` and `until` are times or words ("yesterday", "3d", "2026-11-01"). They and dates in the query are read
         in the time zone `zone`, such as "Europe/Lisbon"; by default that of the tenant's policy. With
         `include="superseded"` entries that consolidation replaced follow their successors. When nothing answers well,
-        the sources of dreams are searched too: such hits are `cold` and name the `dream` that holds them; `deep` can
-        say never or always.
+        the sources of dreams are searched too: such hits are `cold` and name the `dream` that holds them. With
+        `deep="always"` or `"never"` they are searched always, or never.
 
         >>> found = notes.search("how to reach Ana", limit=1)
         >>> found[0].text
@@ -253,7 +253,7 @@ class Ref:
         return self._host.lifecycle.pin(self._actor, self.name, entry_id)
 
     def unpin(self, entry_id: str) -> Entry:
-        """Treat it like the others again.
+        """Let dreams take it again.
 
         >>> notes.unpin(first.id).pinned
         False
@@ -294,7 +294,7 @@ class Ref:
         return self._host.lifecycle.delete(self._actor, self.name, entry_id)
 
     def renew(self, entry_id: str, expires_at: When) -> Entry:
-        """Give it another expiry.
+        """Change its expiry.
 
         >>> notes.renew(first.id, "2099-01-01T00:00:00Z").version
         2
@@ -313,7 +313,7 @@ class Ref:
         return self._host.lifecycle.erase(self._actor, self.name, entry_id)
 
     def links(self, entry_id: str, *, incoming: bool = False) -> Sequence[Link]:
-        """The arrows from an entry, or to it.
+        """The links from an entry, or to it.
 
         >>> new = notes.supersede(first.id, "Ana prefers to be called.")
         >>> [link.type for link in notes.links(new.id)]
@@ -358,10 +358,10 @@ class Ref:
     ) -> DreamReport | None:
         """Distil many entries into one, within `budget` tokens of input and output. None: nothing to do.
 
-        All of it happens, or nothing. Pinned and held entries stay as they are. `fit` takes the oldest part that
-        the budget can hold; call it again for the rest. A dream without a budget does so where not all of it fits.
-        `instructions` say what to keep, drop or word: a model reads them, and `report.instructions_applied`
-        says whether one did. `progress(step, done, total)` is called on the way.
+        All or nothing. Pinned and held entries stay as they are. `fit` takes the oldest part that the budget can hold;
+        call it again for the others. A dream without a budget does so where not everything fits. `instructions`
+        say what to keep, to drop and how to word it: a model reads them, and `report.instructions_applied` says
+        whether one did. `progress(step, done, total)` is called as it proceeds.
 
         >>> days = memory.ref("weather")
         >>> _ = days.put_many([f"Day {n}: the ferry left at {n + 5} o'clock, and it rained." for n in range(12)])

@@ -1,4 +1,4 @@
-"""The log, proved: verify, export, tail."""
+"""Verification and export of the event log."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Verdict(Struct, frozen=True):
     """The first position at which something is wrong."""
     reason: str | None = None
     backwards: int = 0
-    """Events that are earlier than one before them by more than a minute: the clock had jumped ahead. Order is that
-    of the log, whatever the times say."""
+    """Events dated more than a minute before one that precedes them: the clock had jumped ahead. The order is that of
+    the log, whatever the times."""
 
 
 class Proof(Struct, frozen=True):
@@ -63,10 +63,10 @@ class Audit:
     def verify(self, actor: Actor, *, progress: Progress | None = None) -> Verdict:
         """Walk the whole chain on one snapshot and name the first broken link, if there is one.
 
-        Checked: no gap, every hash fits its event, every event names its predecessor, the tip is the one the tenant's
-        head records, the text of every stored entry is the text the log saw written, no entry is missing, and none
-        lost its text, or still has it, against the log; on SQLite, that the log reaches what was acknowledged, as noted
-        outside the database; and on PostgreSQL that entries, vectors and documents fit the sums stored with them.
+        Checked: the log has no gap, every hash fits its event, every event names its predecessor, and the last event is
+        the one that the tenant's head records; every entry in the log is stored, and its text is the one that was
+        written, or is gone where the log says so. On SQLite also: the log reaches the position acknowledged last, which
+        is noted outside the database. On PostgreSQL also: entries, vectors and documents fit their stored checksums.
         """
         actor.require(Right.READ)
         noted = self._store.anchored(actor.tenant)
@@ -107,7 +107,8 @@ def _verify(tx: ReadTx, noted: Anchored | None, progress: Progress | None) -> Ve
     head = tx.head()
     expected_hash, expected_seq, last_epoch = genesis(tx.scope.tenant), 1, 0
     written: dict[tuple[str, str], tuple[int, str | None]] = {}
-    """The log's record of each entry: since when, and the hash of its text; None when it was destroyed."""
+    """By ref and id: the position of the last event about the text of an entry, and the text's hash, None once it was
+    destroyed."""
 
     def broken(seq: int, reason: str) -> Verdict:
         return Verdict(False, seq - 1, 0, head.hash, broken_at=seq, reason=reason)

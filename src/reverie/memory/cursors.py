@@ -1,6 +1,6 @@
-"""Cursors a caller may hold: sealed, so they tell nothing, and bound to the tenant and the question they belong to.
+"""Cursors for callers: sealed, so that they reveal nothing, and bound to their tenant and their question.
 
-The store's own cursor holds a row number, and row numbers count every tenant's rows: it never leaves the host in clear.
+A cursor of the store holds a row number, which counts the rows of every tenant, so it never leaves the host in clear.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 SURE = 0.7
 """The confidence from which the first hot hit is an answer, and cold storage is not asked."""
 _AHEAD = 0.07
-"""By so much a source must be surer than a hot hit to come before it."""
+"""Lead in confidence with which a source comes before a hot hit."""
 _SAME = 75
-"""Per cent of a source's words that a line has when it says the same."""
+"""Per cent of a source's words from which a line counts as saying the same."""
 _BESIDE = 2
 """Lines on each side of a hit that a prompt may get with it."""
 _WORD = re.compile(r"\w+")
@@ -47,7 +47,7 @@ def cold_filter(where: Filter) -> Filter:
 
 
 def wants_sources(hot: Sequence[Hit]) -> bool:
-    """Whether the sources of dreams are asked, too: nothing hot is surely an answer, or only lines of dreams are.
+    """Whether to search the sources of dreams too: nothing hot is surely an answer, or only lines of dreams are.
 
     A statement that a dream retired may answer as well as a line that it kept.
     """
@@ -57,7 +57,7 @@ def wants_sources(hot: Sequence[Hit]) -> bool:
 def merge(
     tx: ReadTx, dreams: DreamLines, hot: Sequence[Hit], cold: Sequence[Hit], where: Filter, limit: int, *, all_: bool
 ) -> list[Hit]:
-    """Hot hits with those of cold storage among them: before the first that is clearly less sure, weak ones last.
+    """Hot and cold hits as one list: a cold hit comes before the first hot one clearly less sure; weak ones last.
 
     A line that stands for a source and is a hot hit itself keeps its place: it was compared with the other lines.
     `all_`: sources are shown even where they are weak or a line of the dream says the same.

@@ -15,7 +15,7 @@ UNNAMED = Source()
 
 
 def check_draft(draft: Draft, policy: TenantPolicy, *, now: int, pointer: str = "") -> None:
-    """Refuse what cannot be stored, naming the field."""
+    """Raise Invalid or TooLarge, with a pointer to the field, for a draft that cannot be stored."""
     content = draft.content
     if not content or content.isspace():
         raise Invalid("The content is empty.", pointer=f"{pointer}/content")
@@ -28,7 +28,7 @@ def check_draft(draft: Draft, policy: TenantPolicy, *, now: int, pointer: str = 
     if len(draft.tags) > policy.max_tags:
         raise TooLarge(f"At most {policy.max_tags} tags.", pointer=f"{pointer}/tags")
     for number, tag in enumerate(draft.tags):
-        named = len(SUBJECT_TAG) if tag.startswith(SUBJECT_TAG) else 0  # what is handed down names whole subjects
+        named = len(SUBJECT_TAG) if tag.startswith(SUBJECT_TAG) else 0  # dreams hand down whole subjects as tags
         _label(tag, named + MAX_TAG_LENGTH, pointer, f"tags/{number}")
     _label(draft.kind, 64, pointer, "kind")
     if draft.id is not None:

@@ -54,7 +54,7 @@ class Entries:
         self._parts = parts
         self._rules = rules
         self._nights: dict[str, int] = {}
-        """Until when a tenant is known to be woken for its nightly dream."""
+        """By tenant: the night for which it will be woken."""
         self._together: GroupCommit[tuple[str, str], Placed, Receipt] = GroupCommit(
             self._store_together, self._store_at_once
         )
@@ -71,8 +71,8 @@ class Entries:
     ) -> list[Receipt]:
         """Store drafts in one transaction: all of them, or none.
 
-        A retry with the same `idempotency_key` and the same drafts answers what the first call answered and stores
-        nothing; with other drafts it is refused.
+        A retry with the same `idempotency_key` and the same drafts returns the receipts of the first call and stores
+        nothing; with other drafts it raises IdempotencyReused.
         """
         _check_request(actor, ref, drafts, idempotency_key)
         if _sharable(drafts, idempotency_key):
@@ -91,7 +91,7 @@ class Entries:
     ) -> list[Receipt]:
         """`put` for callers in an event loop: one thread of `pool` writes for all that wait.
 
-        `here`: whether the loop itself may. It waits for nothing but the disk.
+        `here`: whether the loop itself may write; it then waits for nothing but the disk.
         """
         _check_request(actor, ref, drafts, idempotency_key)
         if _sharable(drafts, idempotency_key):
@@ -164,7 +164,7 @@ class Entries:
         return self._store(placed, None, key[1])
 
     def _store_at_once(self, key: tuple[str, str], placed: Sequence[Placed]) -> list[Receipt]:
-        """The same for the first of them, as many as are short together. Raises WouldWait instead of waiting."""
+        """Store the first drafts, as many as are short together. Raises WouldWait instead of waiting."""
         short, room = 0, _SHORT if self._parts.store.free else -1
         for _, _, draft in placed:
             room -= len(draft.content) if not draft.attributes else _SHORT + 1
@@ -271,9 +271,9 @@ class Entries:
     ) -> list[tuple[Entry, Mapping[str, int]]]:
         """Return the entries without secrets, and the findings in each.
 
-        `texts`: by run, every text that a caller can write but attributes. They are redacted in one sweep: many at once
-        cost a quarter, and a label that a thousand entries share is looked at once. What others find entries by is not
-        redacted: a ref or an id that holds a secret is refused.
+        `texts`: by run, every text that a caller can write, except attributes. One pass over all of them costs a
+        quarter of single calls, and sees a label that a thousand entries share once. Refs and ids, by which entries are
+        found, are not redacted: one that holds a secret is refused.
         """
         tenant = placed[0][0].tenant if placed else ""
         known = {run: self._rules.known(tenant, run, rules) for run in texts}
@@ -402,7 +402,7 @@ def canonical_request(ref: str, drafts: Sequence[Draft], *more: Any) -> bytes:
     try:
         documents = msgspec.to_builtins(drafts)
         for document in documents:
-            if document["replaces"] is None:  # as it was before there was such a field: retries span upgrades
+            if document["replaces"] is None:  # absent before the field existed: a retry may span an upgrade
                 del document["replaces"]
         return canonical([ref, documents, *more])
     except TypeError:

@@ -58,13 +58,13 @@ class Imported(Struct, frozen=True):
 
     entries: int
     skipped: int
-    """Already there under the same id."""
+    """Not stored: expired, or of an id that exists already."""
     links: int
     findings: Mapping[str, int]
 
 
 class Bundles:
-    """export and import."""
+    """Export and import of bundles."""
 
     def __init__(self, parts: Services, rules: RuleBook, entries: Entries) -> None:
         self._parts = parts
@@ -72,7 +72,7 @@ class Bundles:
         self._entries = entries
 
     def export(self, actor: Actor, *, ref: str | None = None, events: bool = True) -> Iterator[bytes]:
-        """The lines of a bundle. Entries readable when their page was read; a bundle is not one snapshot of all."""
+        """Yield the lines of a bundle: the entries readable when their page is read, so not one snapshot."""
         actor.require(Right.READ)
         check_namespace(ref)
         head = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.head())
@@ -147,7 +147,7 @@ class Bundles:
             raise ReadOnly()
         done = Imported(0, 0, 0, {})
         waiting: dict[str, list[Draft]] = {}
-        links: list[tuple[str, Link]] = []
+        links: dict[str, list[Link]] = {}
         for number, raw in enumerate(lines, 1):
             pause()
             document = _parse(raw, number)
@@ -157,27 +157,27 @@ class Bundles:
                 if len(waiting[target]) >= _BATCH:
                     done = self._store(actor, target, waiting.pop(target), done)
             elif document.get("type") == "link":
-                links.append((ref or str(document.get("ref", "")), _link(document, number)))
+                links.setdefault(ref or str(document.get("ref", "")), []).append(_link(document, number))
             if progress:
                 progress(number, max(total, number))
         for target, drafts in waiting.items():
             done = self._store(actor, target, drafts, done)
-        for target in sorted({target for target, _ in links}):
-            own = [link for where, link in links if where == target]
-            self._add_links(actor, target, own)
+        for target in sorted(links):
+            self._add_links(actor, target, links[target])
+        linked = sum(map(len, links.values()))
 
         def body(tx: WriteTx) -> None:
-            data = {"entries": done.entries, "skipped": done.skipped, "links": len(links)}
+            data = {"entries": done.entries, "skipped": done.skipped, "links": linked}
             tx.append(NewEvent("memory.imported", "IMPORT", actor.id, data=data))
 
         self._parts.store.write(Scope(actor.tenant), body)
-        return msgspec.structs.replace(done, links=len(links))
+        return msgspec.structs.replace(done, links=linked)
 
     def _log(self, actor: Actor, after: int) -> list[Event]:
         return self._parts.store.read(Scope(actor.tenant), lambda tx: tx.read_log(after=after, limit=_PAGE))
 
     def _add_links(self, actor: Actor, ref: str, links: list[Link]) -> None:
-        """Store arrows, redacted as an entry's id and text are."""
+        """Store links; ids and notes are redacted like those of entries."""
         self._rules.check_ref(actor.tenant, ref)
 
         def prepare(rules: Rules) -> Callable[[WriteTx], None]:
@@ -290,7 +290,7 @@ def _document(entry: Entry, created_at: str, expires_at: str | None) -> dict[str
 
 
 def to_draft(document: Mapping[str, Any], number: int) -> Draft:
-    """A line of a bundle as a draft."""
+    """A line of a bundle as a draft. Raises Invalid."""
     try:
         source = document.get("source") or {}
         expires = document.get("expires_at")

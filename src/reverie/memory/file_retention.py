@@ -1,6 +1,6 @@
-"""Retention of files: versions whose time is over, and stores that were deleted.
+"""Retention of files: versions past their retention, and deleted stores.
 
-What becomes due is noted when it is replaced or deleted, under its instant: a sweep reads what is due, and no more.
+The time at which a text is due is recorded when it is replaced or deleted, so a sweep reads no more than what is due.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The head version of a file is an active entry; its older versions are superseded entries; a version without text (a
 deleted or an empty file) is a document alone. The documents say where each file is, by path and by id, and list the
 versions, newest first. They follow the entries: `purge` destroys the text of an entry, in every door, and takes
-path, hash and size out of its version here.
+path, hash and size out of its version.
 
 Ids begin with their instant, so that versions sort as made; keys of documents are complemented ids, so that the newest
 comes first.
@@ -27,7 +27,7 @@ from reverie.core.ids import encode
 from reverie.store.contract import ReadTx, WriteTx
 
 KEPT_VERSIONS = 10
-"""So many of the newest versions of a file that exists are kept, however old they are."""
+"""Newest versions of a file that are kept as long as it exists, however old they are."""
 DUE_SPACE = "memdue"
 COUNT_SPACE = "memcount"
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -110,7 +110,7 @@ class VersionIds:
         self._last = 0
 
     def new(self, at: int, *, after: str | None = None) -> str:
-        """A new id of an instant, larger than the id `after` of the same file, whichever process made that."""
+        """A new id for an instant, larger than `after`, an id of the same file that any process may have made."""
         number = (at << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS - 1)
         least = _number(after) if after is not None else 0
         with self._lock:
@@ -173,7 +173,7 @@ def drop_file(tx: WriteTx, store: str, file: File, *, seq: int) -> None:
 
 
 def count_files(tx: WriteTx, store: str, more: int, *, seq: int) -> int:
-    """Change the number of files in a store; the new number."""
+    """Add to the number of files in a store; return the new number."""
     number = max(0, file_count(tx, store) + more)
     tx.save(COUNT_SPACE, store, str(number).encode(), seq=seq)
     return number
@@ -202,7 +202,7 @@ def drop_version(tx: WriteTx, store: str, version: FileVersion, *, seq: int) -> 
 
 
 class Due(Struct, frozen=True):
-    """A version, or (`*`) a whole store, whose time is over."""
+    """A version, or (`*`) a whole store, that is due for destruction."""
 
     key: str
     store: str
@@ -216,7 +216,7 @@ def expire(tx: WriteTx, store: str, what: str, *, ref: str, at: int, seq: int) -
 
 
 def due(tx: ReadTx, *, limit: int) -> Iterator[Due]:
-    """Yield the texts that are due for destruction by now, oldest first."""
+    """Yield the versions and stores that are due by now, oldest first."""
     for document in tx.documents(DUE_SPACE, limit=limit).items:
         at, store, what = document.key.split("/")
         if int(at) > tx.now:
@@ -225,7 +225,7 @@ def due(tx: ReadTx, *, limit: int) -> Iterator[Due]:
 
 
 def note_destruction(tx: WriteTx, actor: Actor, entry: Entry) -> None:
-    """The text of an entry of kind `file` was destroyed: its version shows as redacted, a head leaves the index."""
+    """Follow the destruction of a file entry's text: its version becomes redacted; a head leaves the index."""
     store, file_id = (str(entry.attributes.get(name, "")).rpartition("_")[2] for name in ("store", "memory"))
     version = load_version(tx, store, entry.id) if store else None
     if version is None:
@@ -241,7 +241,7 @@ def note_destruction(tx: WriteTx, actor: Actor, entry: Entry) -> None:
 
 
 def note_rewrite(tx: WriteTx, entry: Entry, *, seq: int) -> None:
-    """The text of an entry of kind `file` was redacted again: hash and size follow it."""
+    """Follow a later redaction of a file entry's text: update the hash and size of its version and of a head."""
     store, file_id = (str(entry.attributes.get(name, "")).rpartition("_")[2] for name in ("store", "memory"))
     version = load_version(tx, store, entry.id) if store else None
     if version is None or version.redacted_at is not None:

@@ -49,8 +49,7 @@ class History:
     ) -> list[Entry]:
         """Entries newest first; none for a malformed or unknown name. `limit` 0: as many as one page has.
 
-        With `at`: those made at or before that instant that were still there then. Expiry is judged now, always: what
-        has expired is in no answer.
+        With `at`: those made by that instant that were readable then. Entries that have expired by now are left out.
         """
         actor.require(Right.READ)
         if limit < 0:

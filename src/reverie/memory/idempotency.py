@@ -55,7 +55,7 @@ class Idempotency:
         self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
 
     def claim(self, actor: Actor, operation: str, key: str, request: str) -> Claim | StoredAnswer | None:
-        """The claim of a new request, the answer of one that has ended, None while another process carries it out.
+        """Return the claim of a new request, the answer of a finished one, or None while another process works on it.
 
         Raises IdempotencyReused when the key was used for another request.
         """
@@ -86,7 +86,7 @@ class Idempotency:
             yield
 
     def keep(self, actor: Actor, claim: Claim, status: int, body: bytes) -> None:
-        """Record the answer. Every later request of the kind gets it."""
+        """Record the answer, which every repetition of the request gets."""
 
         def save(tx: WriteTx) -> None:
             self._save(tx, actor, claim.name, claim.digest, StoredAnswer(claim.id, status, body))
@@ -95,7 +95,7 @@ class Idempotency:
         self._parts.store.write(Scope(actor.tenant), save)
 
     def release(self, actor: Actor, claim: Claim) -> None:
-        """Forget the request: it had an outcome that a retry may change."""
+        """Drop the claim: a retry may have another outcome."""
 
         def save(tx: WriteTx) -> None:
             tx.remember_answer(claim.name, _FREE, b"", until=tx.now + 1)

@@ -13,7 +13,7 @@ from reverie.search.passages import Passage, mark, passages
 from reverie.search.text import searchable
 
 ANALYSIS = 3
-"""Raised when the same text gets other words or passages. Entries of an older analysis are indexed again by a job."""
+"""Incremented when the same text gets other words or passages. A job indexes the entries of an older analysis again."""
 LINES = frozenset({"dream"})
 """Kinds of entries whose lines are passages."""
 

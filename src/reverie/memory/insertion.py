@@ -1,4 +1,4 @@
-"""One prepared entry into a transaction, with its event; and out of it, the entry it replaces."""
+"""Insertion of a prepared entry with its event, and retirement of the entry it replaces."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def store_entry(
     operation: str,
     type: str = "memory.written",  # noqa: A002
 ) -> Entry:
-    """The same; the entry as stored, with its position."""
+    """Like `insert`, but return the entry as stored, with its position."""
     entry = item.entry
     replaced = _with_tag(tx, item.replaces) if item.replaces is not None else []
     data: dict[str, object] = {
@@ -90,7 +90,7 @@ def _with_tag(tx: WriteTx, tag: str) -> list[Entry]:
 
 
 def _retire(tx: WriteTx, actor: Actor, old: Entry, *, by: Entry) -> None:
-    """A replaced entry leaves every read; its text stays in cold storage for the undo window."""
+    """Take a replaced entry out of every read; its text stays in cold storage for the undo window."""
     if old.held:
         raise Held()
     data = {"ref": old.ref, "by": by.id}
@@ -102,7 +102,7 @@ def _retire(tx: WriteTx, actor: Actor, old: Entry, *, by: Entry) -> None:
 
 
 def session_mark(tx: ReadTx, entry: Entry) -> str | None:
-    """The session of an entry as the log keeps it: hashed, unless it is the name of an object. The log is for ever."""
+    """The session of an entry as the log has it: hashed, unless it names an object. The log is permanent."""
     session = entry.source.session
     if session is None or entry.source.door in NAMED_SESSIONS:
         return session

@@ -100,7 +100,7 @@ class Keys:
             raise NotFound("There is no key with that id. `reverie keys list` shows them.")
 
     def rotate(self, key_id: str, *, overlap_ms: int = 0) -> NewKey:
-        """A new key with the same rights; the old one works for `overlap_ms` more."""
+        """Make a key with the same rights; the old one works for `overlap_ms` more."""
         old, now = self._read(key_id)
         if old is None or not _usable(old, now):
             raise NotFound("There is no usable key with that id. `reverie keys list` shows them.")
@@ -116,7 +116,11 @@ class Keys:
         return new
 
     def authenticate(self, token: str | None, *, door: str) -> Actor:
-        """The caller behind a token. The same error for every token that is not valid, in the same time."""
+        """The caller behind a token. Raises Unauthenticated.
+
+        The holder of a revoked or expired key is given the reason. Any other invalid token gets the same error, in the
+        same time.
+        """
         parsed = _TOKEN.fullmatch(token or "")
         key, now = self._read(parsed[1]) if parsed else (None, 0)
         fits = hmac.compare_digest(_digest(parsed[2] if parsed else ""), key.digest if key else bytes(32))
@@ -136,7 +140,7 @@ class Keys:
         return self._store.control(lambda tx: (tx.key(key_id), tx.now))
 
     def valid(self, key_ids: Collection[str]) -> set[str]:
-        """Those of the keys that are neither revoked nor expired."""
+        """The ids of the keys that are neither revoked nor expired."""
 
         def body(tx: ControlTx) -> set[str]:
             found = map(tx.key, key_ids)
@@ -146,7 +150,7 @@ class Keys:
 
 
 def describe(key: Key) -> dict[str, object]:
-    """A key as people may see it: no digest."""
+    """A key for display: without its digest."""
     shown = msgspec.to_builtins(key)
     del shown["digest"]
     return dict(shown)
@@ -170,7 +174,7 @@ def _usable(key: Key, now: int) -> bool:
 def _caller(
     key_id: str, tenant: str, rights: tuple[str, ...], authority: int, scopes: tuple[str, ...], door: str
 ) -> Actor:
-    """One object for each caller: it is made for every request, and groups of writes are found by it."""
+    """The caller of a key: one object for all of its requests."""
     return Actor(
         tenant=tenant,
         id=f"key:{key_id}",

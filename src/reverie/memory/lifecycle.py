@@ -43,7 +43,7 @@ class Lifecycle:
         return self._change(actor, ref, entry_id, "PIN", "memory.pinned", expected, pinned=True)
 
     def unpin(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
-        """Treat it like the others again."""
+        """Let dreams take it again."""
         return self._change(actor, ref, entry_id, "UNPIN", "memory.unpinned", expected, pinned=False)
 
     def hold(self, actor: Actor, ref: str, entry_id: str, *, expected: int | None = None) -> Entry:
@@ -74,7 +74,7 @@ class Lifecycle:
         return self._change(actor, ref, entry_id, "DELETE", "memory.deleted", expected, check=_check_hold, state=gone)
 
     def delete_many(self, actor: Actor, places: Sequence[tuple[str, str]]) -> int:
-        """Delete entries, each named by ref and id, in one transaction: all of them, or none. How many.
+        """Delete entries, each named by ref and id, in one transaction: all of them, or none. Returns their number.
 
         Raises NotFound when one of them is not readable.
         """
@@ -95,7 +95,7 @@ class Lifecycle:
         return self._parts.store.write(Scope(actor.tenant), body) if places else 0
 
     def renew(self, actor: Actor, ref: str, entry_id: str, expires_at: int, *, expected: int | None = None) -> Entry:
-        """Give it another expiry."""
+        """Change its expiry."""
         if expires_at <= self._parts.clock.now():
             raise Invalid("expires_at has passed already.", pointer="/expires_at")
         return self._change(actor, ref, entry_id, "RENEW", "memory.renewed", expected, expires_at=expires_at)
@@ -215,8 +215,8 @@ class Lifecycle:
         """Pin, archive, retract, restore or erase entries of a memory, each at the version the caller saw, in one
         transaction.
 
-        An entry that changed since, is on hold or belongs to someone else is left alone. How many were changed
-        (`done`), and how many were left, by the reason of the error.
+        An entry that changed since, is on hold or belongs to someone else is left alone. Returns the number of changed
+        entries (`done`), and of those left alone by error code.
         """
         actor.require(Right.WRITE)
         self._writable(ref)
@@ -303,7 +303,7 @@ def _check_author(actor: Actor, entry: Entry) -> None:
 
 
 def _apply(tx: WriteTx, actor: Actor, entry: Entry, operation: str, type_: str, changes: Mapping[str, Any]) -> Entry:
-    """The entry after a change, with its event; as it was when it is so already."""
+    """Change an entry, with its event, and return it. Where nothing would change there is no event."""
     if all(getattr(entry, name) == value for name, value in changes.items()):
         return entry
     mark = session_mark(tx, entry)

@@ -58,7 +58,7 @@ class Reader:
         return entry if as_of is None else _as_it_was(entry, as_of)
 
     def states(self, actor: Actor, ref: str, ids: Sequence[str]) -> Mapping[str, tuple[EntryState, int]]:
-        """State and version of those of at most 1000 entries whose text exists, readable or not, in one read."""
+        """State and version by id, in one read: of at most 1000 entries, readable or not, those whose text exists."""
         actor.require(Right.READ)
         if len(ids) > MAX_PAGE:
             raise Invalid(f"At most {MAX_PAGE} ids at once.", pointer="/ids")
@@ -116,7 +116,7 @@ class Reader:
         return self._store.read(Scope(actor.tenant, ref), lambda tx: tx.count(where)) if valid_ref(ref) else 0
 
     def links(self, actor: Actor, ref: str, entry_id: str, *, incoming: bool = False) -> list[Link]:
-        """The arrows from an entry, or to it."""
+        """The links from an entry, or to it."""
         actor.require(Right.READ)
         check_namespace(entry_id)
         if not valid_ref(ref):

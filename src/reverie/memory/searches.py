@@ -29,7 +29,7 @@ from reverie.store.contract import ReadTx, WriteTx
 LONGEST = 1000
 """Characters of a question that is recorded. Longer ones are texts, not questions."""
 _UNRECORDED = frozenset({"cli", "console", "host"})
-"""People who look around, and the host itself. A replay repeats what agents ask."""
+"""Doors whose questions are not recorded: people who look around, and the host itself."""
 _MEMORIES = 1000
 """Memories with questions that are not stored yet. Beyond, those of the memory that was asked first are dropped."""
 _FOUND = 20
@@ -74,7 +74,7 @@ class RecordedSearches:
     def note(self, actor: Actor, ref: str, text: str, seq: int, hits: Sequence[Hit] = ()) -> None:
         """Remember a question, answered at log position `seq`, until it is stored: one append.
 
-        A forget of what its first hits are, or were made from, reaches the question.
+        A forget that destroys one of its first hits, or one of their sources, drops the question.
         """
         if self._off or actor.door in _UNRECORDED or len(text) > LONGEST:
             return
@@ -89,7 +89,7 @@ class RecordedSearches:
         asked.append(RecordedSearch(text, seq, found[:_FOUND]))
 
     def flush(self, tenant: str | None = None, ref: str | None = None) -> None:
-        """Store what waits: all of it, or that of one tenant or memory. A failed batch is dropped: it is no memory."""
+        """Store the waiting questions: all, or those of one tenant or memory. A batch that fails is dropped."""
         with self._lock:
             chosen = [key for key in self._waiting if tenant in (None, key[0]) and ref in (None, key[1])]
             taken = {key: self._waiting.pop(key) for key in chosen}
@@ -124,8 +124,8 @@ class RecordedSearches:
 
         `names`: whether a question to a memory names the subject or tells of what is destroyed.
 
-        What waits in this process is dropped whole; other processes drop what was answered before the event of the
-        forget, by log position: clocks may disagree.
+        Questions that wait in this process are all dropped. Other processes drop those answered before the event of the
+        forget; log positions decide, since clocks may disagree.
         """
         tenant = tx.scope.tenant
         with self._lock:

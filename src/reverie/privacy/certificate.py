@@ -1,4 +1,4 @@
-"""The answer of a forget and its certificate: counts and keyed hashes, never text."""
+"""The result of a forget and its certificate: counts and keyed hashes, never text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CERTIFIED = "forgotten"
 
 
 class Forgotten(Struct, frozen=True):
-    """The result of a forget, or (`preview`) its expected result: the same planner counts both."""
+    """The result of a forget or, with `preview`, the result it would have: the same planner counts both."""
 
     forgotten: int
     """Entries about the subject."""
@@ -38,7 +38,7 @@ class Forgotten(Struct, frozen=True):
     """Entries that a hold protects; a forget with any of them is refused."""
     preview: bool
     readable: int = 0
-    """Number of all these that were readable until now."""
+    """Number of the destroyed entries and dreams that were readable until now."""
     certificate: int | None = None
     """The log position of the certificate."""
     ways: Mapping[str, int] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Incomplete(ReverieError):
 
 
 def count(reach: Reach, outcomes: Sequence[RedreamOutcome], *, preview: bool, outside: Sequence[str] = ()) -> Forgotten:
-    """The numbers of a plan."""
+    """The result that a plan leads to."""
     alive = reach.alive
     restored = {(item.derived.entry.ref, entry.id) for item in outcomes for entry in item.restore}
     ways = list(reach.ways.values())

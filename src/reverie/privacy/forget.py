@@ -1,4 +1,4 @@
-"""forget: everything about a subject, in every memory of the tenant, and in everything made from it.
+"""Forget everything about a subject: in every memory of the tenant, and in everything made from it.
 
 Entries readable or cold, words, vectors, archives and every dream made from them go in one transaction; dreams are
 made again from what remains. The plan is made outside the transaction, because distilling is slow. Inside it everything
@@ -91,9 +91,10 @@ class Forget:
         """Destroy every entry about `subject` (its field, or the tag `subject:<subject>`) and all that came of it.
 
         Case, surrounding space, invisible characters and Unicode form do not count. `mentions`: also every entry that
-        mentions the words. One transaction: all of it, or none, and with a certificate nothing of it is left. Never
-        crosses a tenant. Refused while a hold protects any of it. `before`: only entries made at or before that
-        instant. `preview` counts and changes nothing.
+        mentions the words. `before`: only entries made at or before that instant. `preview` counts and changes nothing.
+
+        One transaction, never across tenants: all of it, or none; where there is a certificate, nothing is left. Raises
+        Held while a hold protects any of it.
         """
         actor.require(Right.READ if preview else Right.WRITE)
         if not isinstance(subject, str) or not fold(subject) or len(subject) > 256:
@@ -236,7 +237,7 @@ class Forget:
     def _forget_searches(self, actor: Actor, target: Target, key: bytes) -> None:
         """No entry is about the subject; a recorded question may be, also one that waits in another process.
 
-        That process drops it when it sees the event: there is no certificate, since nothing was destroyed.
+        That process drops it when it sees the event. There is no certificate, since nothing was destroyed.
         """
         scope = Scope(actor.tenant, target.ref)
         self._searches.flush(actor.tenant, target.ref)

@@ -28,7 +28,7 @@ class FileLedger:
         self._lines: dict[str, list[ForgetLine]] = {}
 
     def add(self, line: ForgetLine) -> None:
-        """Remember a forget."""
+        """Record a forget, durably."""
         self._append([line])
 
     def take(self, other: FileLedger) -> int:

@@ -1,9 +1,8 @@
 """Mentions: entries that contain certain words, regardless of their subject label.
 
 A text is a sequence of tokens: words, single characters of scripts that do not separate words, and punctuation. It
-mentions a phrase when the tokens of the phrase follow each other in it, without regard to case, Unicode form,
-invisible characters and space.
-So `ana` is not in `Tirana`, and `C++` is not in every `c`.
+mentions a phrase when it holds the tokens of the phrase in sequence, without regard to case, Unicode form, invisible
+characters and space. So `ana` is not in `Tirana`, and `C++` is not in every `c`.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _BETWEEN = "\x1f"
 
 
 class Mention(Struct, frozen=True):
-    """Words to look for: in clear, or (after a restore) only as their number and keyed hash."""
+    """Words to look for: in clear or, after a restore, only as their number and keyed hash."""
 
     tokens: tuple[str, ...] = ()
     hashed: str = ""

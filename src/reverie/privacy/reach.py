@@ -1,4 +1,4 @@
-"""The reach of a forget: every entry about a subject, everything made from those, and what remains of it.
+"""The reach of a forget: every entry about a subject, everything made from these, and what remains of that.
 
 One planner for the preview, for the forget and for the check inside its transaction. Entries are found by an index of
 subjects, what was made from them by links, and a dream's report by its output: the cost is that of the subject's own

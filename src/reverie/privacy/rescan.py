@@ -1,4 +1,4 @@
-"""scan: redact stored text again with the present rules.
+"""Scan: redact stored text again with the present rules.
 
 A secret that older rules missed is replaced in place, its text destroyed, with an event per entry. Findings are
 counted by kind and never shown.
@@ -39,7 +39,7 @@ class ScanReport(Struct, frozen=True):
 
 
 class Rescan:
-    """The retro-scan."""
+    """The re-scan of stored text."""
 
     def __init__(self, parts: Services, rules: RuleBook) -> None:
         self._parts = parts
