@@ -43,7 +43,7 @@ class Tasks:
     """The jobs of one process. `run` does one of them."""
 
     def __init__(self, host: UseCases, pausing: Pausing = unpaused) -> None:
-        """`pausing`: between two steps of a job, requests of other tenants to the same process go first."""
+        """`pausing`: lets requests of other tenants to the same process go first, between two steps of a job."""
         self._host = host
         self._pausing = pausing
         self.holder = holder(f"worker/{TimeIds().new()}")
@@ -68,14 +68,14 @@ class Tasks:
         """Return the sweeps a tenant needs now, and its interrupted forgets. Read-only."""
         lines = self._host.forget.cut_off(self._host.system_actor(tenant))
         again = [
-            # with all it takes: the worker that gets it may be on a machine with another ledger
+            # the whole line: the worker that gets it may be on a machine with another ledger
             Job("", "forget", tenant, msgspec.to_builtins(line), unique=f"{line.subject}/{line.at}")
             for line in lines
         ]
         return [Job("", name, tenant) for name in self.sweeping.due(tenant)] + again
 
     def ticks(self, tenant: str) -> list[Job]:
-        """The ticks that should run now, the runs that have not ended, the commitments that may fire."""
+        """Return the jobs of `look`: ticks, runs that have not ended, commitments, dreams of memory stores."""
         return self.look(tenant)[0]
 
     def look(self, tenant: str) -> tuple[list[Job], bool]:
