@@ -38,7 +38,7 @@ def match_form(items: Iterable[Item]) -> list[Any]:
 def _form(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    parts = [_part(part) for part in blocks_of(value) if part.get("type") not in _SILENT]
+    parts = [_part(part) for part in blocks_of(value) if str(part.get("type")) not in _SILENT]
     return {"type": "message", "role": value.get("role"), "content": parts}
 
 
@@ -74,7 +74,7 @@ def orphans(items: Sequence[Item]) -> bool:
     used: set[Any] = set()
     for item in items:
         for part in blocks_of(item.value):
-            if "tool_use_id" in part and part["tool_use_id"] not in used:
+            if "tool_use_id" in part and _result_of(part) not in used:
                 return True
             if _is_use(part):
                 used.add(part.get("id"))
@@ -90,7 +90,7 @@ def boundaries(items: Sequence[Item]) -> list[int]:
     waiting: set[Any] = set()
     for at, item in enumerate(items):
         for part in blocks_of(item.value):
-            waiting.discard(part.get("tool_use_id"))
+            waiting.discard(_result_of(part))
             if _is_use(part):
                 waiting.add(part.get("id"))
         if waiting or item.value.get("role") != "assistant":
@@ -99,6 +99,12 @@ def boundaries(items: Sequence[Item]) -> list[int]:
         if after is None or (after.get("role") == "user" and not has_results(after)):
             results.append(at + 1)
     return results
+
+
+def _result_of(part: Json) -> str | None:
+    """The id of the tool use that a block is the result of."""
+    name = part.get("tool_use_id")
+    return name if isinstance(name, str) else None
 
 
 def _is_use(part: Json) -> bool:

@@ -57,7 +57,7 @@ def _parts(content: Any, role: Any) -> Any:
     for part in content:
         if isinstance(part, str):
             parts.append({"type": text_type, "text": part})
-        elif isinstance(part, dict) and part.get("type") in _TEXT_PARTS:
+        elif isinstance(part, dict) and str(part.get("type")) in _TEXT_PARTS:
             parts.append({"type": text_type, "text": part.get("text", "")})
         elif isinstance(part, dict):
             parts.append({name: part[name] for name in _PART_FIELDS if name in part})

@@ -35,7 +35,8 @@ def without_media(value: Any, *, low: int | None = None) -> tuple[Any, int]:
     """A copy of a value without the bytes of its pictures, files and sounds, and the tokens these are billed. `low`:
     what a picture of low detail costs, where the model bills a flat price."""
     if isinstance(value, Mapping):
-        kind = value.get("type")
+        named = value.get("type")  # in the schema of a tool it may be a list
+        kind = named if isinstance(named, str) else ""
         if kind in _PICTURES:
             name = "result" if kind == "image_generation_call" else "image_url"
             detail = str(value.get("detail") or "")

@@ -100,6 +100,7 @@ def _matching_call(kind: str, item: dict[str, Any], by_key: dict[tuple[str, str 
         key = item.get("approval_request_id")
     else:
         key = item.get("call_id")
+    key = key if isinstance(key, str) else None
     names = (
         [OUTPUTS[kind]] if kind in OUTPUTS else [kind.removesuffix("_output"), f"{kind.removesuffix('_output')}_call"]
     )

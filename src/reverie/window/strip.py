@@ -47,13 +47,14 @@ def strip_for_compact(
             continue
         kind = item_type(value)
         if kind == "item_reference":
-            if value.get("id") in present:
+            name = str(value.get("id"))
+            if name in present:
                 continue
-            meant = (known or {}).get(str(value.get("id")))
+            meant = (known or {}).get(name)
             if meant is None:
                 sent.append(value)
                 continue
-            present.add(str(value.get("id")))
+            present.add(name)
             value, kind = meant.value, meant.type
         if kind == "reasoning" and not value.get("encrypted_content"):
             continue

@@ -102,7 +102,8 @@ def words_of(value: Mapping[str, Any], kind: str) -> str | None:
     if kind == "message":
         return _sound("\n".join(part for part in (message_text(value), _attachments(value)) if part))
     if kind == "reasoning":
-        summary = value.get("summary") or ()
+        given = value.get("summary")
+        summary = given if isinstance(given, list) else ()
         texts = [str(part["text"]) for part in summary if isinstance(part, dict) and part.get("text")]
         return _sound("\n".join(texts)) if texts else None
     field = _TEXT_FIELD.get(kind)

@@ -10,11 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.window import Item, classify_error, default_trigger, estimate, strip_for_compact, validate_replacement
+from reverie.window import (
+    Base,
+    Item,
+    WindowPolicy,
+    WindowState,
+    build_checkpoint,
+    classify_error,
+    default_trigger,
+    estimate,
+    strip_for_compact,
+    validate_replacement,
+)
 from reverie.window.errors import refuses_trigger
 from reverie.window.items import event_item, output_items, payload_hash
 from reverie.window.replacement import retained_messages
 from reverie.window.strip import without_message_ids
+from reverie.window.transcript import turn_drafts
 
 CMP = {"id": "cmp_1", "type": "compaction", "encrypted_content": "gAAAA", "created_by": "x"}
 USER = {"type": "message", "id": "msg_1", "status": "completed", "role": "user", "content": "hello"}
@@ -272,3 +284,43 @@ def test_the_item_of_an_event_keeps_its_text() -> None:
     assert item is not None
     assert item.text == '{"a": 1.0,  "b":"\\u00e9"}'
     assert event_item('{"type":"response.output_item.done"}') is None
+
+
+NULLABLE = {"type": "object", "properties": {"unit": {"type": ["string", "null"]}, "of": {"type": {"a": 1}}}}
+
+
+@pytest.mark.parametrize(
+    ("base", "item"),
+    [
+        ("api", {"type": "mcp_list_tools", "server_label": "m", "tools": [{"name": "f", "input_schema": NULLABLE}]}),
+        ("api", {"type": "message", "role": "user", "content": [{"type": ["input_text"], "text": "x"}]}),
+        ("api", {"type": "item_reference", "id": ["msg_1"]}),
+        ("api", {"type": "function_call_output", "call_id": {"id": "c"}, "output": "x"}),
+        ("api", {"type": "reasoning", "summary": 5, "encrypted_content": "gAAAA"}),
+        (
+            "messages",
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": NULLABLE}]},
+        ),
+        ("messages", {"role": "user", "content": [{"type": ["text"], "text": "x"}]}),
+        ("messages", {"role": "user", "content": [{"type": "tool_result", "tool_use_id": ["t"], "content": "x"}]}),
+    ],
+)
+def test_fields_of_another_type_than_usual_are_taken(base: Any, item: dict[str, Any]) -> None:
+    """Provider and caller decide what is valid; a schema of a tool says `type` in ways of its own."""
+    state = WindowState("s", base=Base.of("https://provider.test", base), policy=WindowPolicy(trigger_input_tokens=1))
+    answer = (
+        {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "ok"}], "stop_reason": "end_turn"}
+        if base == "messages"
+        else {"id": "resp_1", "status": "completed", "output": []}
+    )
+    for _ in range(2):
+        state.begin_round()
+        state.plan([item], input_is="items", model="m")
+        turn = state.accept(answer)
+        state.compaction_request()
+    assert estimate(state.items) > 0
+    assert build_checkpoint(state.items, reason="manual", created_at="", covered=(0, 1)).text()
+    drafts = turn_drafts(
+        turn.appended, scope="s", turn="t", first_position=0, follows=None, subject=None, max_bytes=1000
+    )
+    assert len(drafts) < 10
