@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from reverie.window.items import compact, plain
-from reverie.window.steps import RequestOutcome
+from reverie.window.steps import RequestOutcome, Send
 from reverie.window.streaming import Reading
 
 RAW = "X-Stainless-Raw-Response"
@@ -27,6 +27,23 @@ class SdkCall:
         """Requested form of the answer: parsed (None), as a raw answer (`true`), or one that is read later."""
         found = (self.options.get("headers") or {}).get(RAW)
         return None if found is None else str(found)
+
+
+def request_of(step: Send, call: SdkCall, *, path: str, headers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the client's own request method for a step that the caller asked for."""
+    options = {**call.options, "headers": headers}
+    if step.stream and step.silence is not None and "timeout" not in options:
+        import httpx2
+
+        options["timeout"] = httpx2.Timeout(600.0, read=step.silence)
+    return {
+        "path": path,
+        "cast_to": call.cast_to,
+        "body": {**step.body, "stream": True} if step.stream else dict(step.body),
+        "options": options,
+        "stream": step.stream,
+        "stream_cls": call.stream_cls,
+    }
 
 
 def stream_outcome(reading: Reading) -> RequestOutcome:

@@ -8,6 +8,7 @@ from typing import Any
 
 import anthropic
 
+from reverie.window import calls
 from reverie.window.calls import RAW, SdkCall
 from reverie.window.items import compact
 from reverie.window.policy import Base
@@ -43,22 +44,9 @@ def call_of(client: Any, step: Send, headers: Mapping[str, Any]) -> tuple[Any, d
 
 
 def request_of(step: Send, call: SdkCall) -> dict[str, Any]:
-    """The arguments of the client's own request method for a step that the caller asked for."""
+    """Return the arguments of the client's own request method for a step that the caller asked for."""
     headers = {**with_betas(call.options.get("headers") or {}, step), RAW: call.raw or "raw"}
-    body = {**step.body, "stream": True} if step.stream else dict(step.body)
-    options = {**call.options, "headers": headers}
-    if step.stream and step.silence is not None and "timeout" not in options:
-        import httpx2
-
-        options["timeout"] = httpx2.Timeout(600.0, read=step.silence)
-    return {
-        "path": f"/v1{step.path}",
-        "cast_to": call.cast_to,
-        "body": body,
-        "options": options,
-        "stream": step.stream,
-        "stream_cls": call.stream_cls,
-    }
+    return calls.request_of(step, call, path=f"/v1{step.path}", headers=headers)
 
 
 def with_betas(headers: Mapping[str, Any], step: Send) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from reverie.window import calls
 from reverie.window.calls import RAW, SdkCall
 from reverie.window.items import compact
 from reverie.window.policy import Base
@@ -51,21 +52,9 @@ def call_of(client: Any, step: Send, headers: Mapping[str, Any]) -> tuple[Any, d
 
 
 def request_of(step: Send, call: SdkCall) -> dict[str, Any]:
-    """The arguments of the client's own request method for a step that the caller asked for."""
-    options = {**call.options, "headers": {**(call.options.get("headers") or {}), RAW: call.raw or "true"}}
-    if step.stream and step.silence is not None and "timeout" not in options:
-        import httpx2
-
-        options["timeout"] = httpx2.Timeout(600.0, read=step.silence)
-    body = {**step.body, "stream": True} if step.stream else dict(step.body)
-    return {
-        "path": step.path,
-        "cast_to": call.cast_to,
-        "body": body,
-        "options": options,
-        "stream": step.stream,
-        "stream_cls": call.stream_cls,
-    }
+    """Return the arguments of the client's own request method for a step that the caller asked for."""
+    headers = {**(call.options.get("headers") or {}), RAW: call.raw or "true"}
+    return calls.request_of(step, call, path=step.path, headers=headers)
 
 
 def refused(fault: BaseException) -> RequestOutcome | None:
