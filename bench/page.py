@@ -91,10 +91,10 @@ def fast(report: dict[str, Any]) -> Section:
         rows(["", *(NAMES[peer] for peer in peers)], lines),
         notes,
         {
-            "writes": plot("Durable writes a second, 1 client", "single", "per_second", "{:,.0f}"),
-            "clients": plot("Durable writes a second, 64 clients", "clients", "per_second", "{:,.0f}"),
+            "writes": plot("Durable writes per second, 1 client", "single", "per_second", "{:,.0f}"),
+            "clients": plot("Durable writes per second, 64 clients", "clients", "per_second", "{:,.0f}"),
             "search": plot(
-                "Search among 10,000 entries, median in ms (less is better)", "search_10000", "p50_ms", "{:.1f}"
+                "Median search time in 10,000 entries, in ms (less is better)", "search_10000", "p50_ms", "{:.1f}"
             ),
         },
     )
@@ -184,7 +184,7 @@ def well(found: dict[str, Any], absent: dict[str, str]) -> Section:
         "python -m bench.page; python -m bench retrieval --held-out",
         rows(["", *CORPORA], lines),
         [f"{NAMES[peer]}: {reason}." for peer, reason in absent.items()],
-        {"found": bars("Right note first, per cent, mean of four memories", means, "{:.0f}")},
+        {"found": bars("Right note first, in per cent, mean of four memories", means, "{:.0f}")},
     )
 
 
@@ -213,7 +213,7 @@ def survives() -> Section:
         ),
         plots={
             "dream": bars(
-                "Must-keep lines still in hot memory, per cent",
+                "Must-keep lines still in hot memory, in per cent",
                 [(name, float(row["must_keep"])) for name, row in zip(names, found, strict=True)],
                 "{:.0f}",
             )
