@@ -44,6 +44,7 @@ LAYERS = {
 }
 _HALF_LIFE = 50
 """Epochs after which a unit counts half as recent."""
+_NAMED_WORDS = 5
 _AGAIN = 0.02
 """Penalty for each further unit of the same author, up to five, so that one author does not crowd out the others."""
 
@@ -63,7 +64,7 @@ class RelevanceQuery:
 
 
 class Scored(Struct, frozen=True):
-    """A unit and its score. Why is put into words for the few that are shown."""
+    """A unit and its score. Only for the few that are shown, the reason is put into words."""
 
     entry: Entry
     score: float
@@ -71,9 +72,19 @@ class Scored(Struct, frozen=True):
     meaning: tuple[float, Sequence[str]] | None
 
     @property
-    def reason(self) -> str:
-        """Human-readable reason for the rank."""
-        return _reason(self.entry, self.asked, self.meaning)
+    def words(self) -> Sequence[str]:
+        """Words of the query that the unit has, as far as its reason names them."""
+        return self.meaning[1][:_NAMED_WORDS] if self.meaning is not None else ()
+
+    @property
+    def facts(self) -> str:
+        """The reason for the rank without any word of the unit."""
+        return _facts(self.entry, self.asked, self.meaning)
+
+
+def reason_of(words: Sequence[str], facts: str) -> str:
+    """Human-readable reason for a rank."""
+    return f"has the words {', '.join(words)}; {facts}" if words else facts
 
 
 Meaning = Mapping[str, tuple[float, Sequence[str]]]
@@ -199,13 +210,11 @@ def _score(
     return max(0.0, min(1.0, score))
 
 
-def _reason(entry: Entry, asked: RelevanceQuery, meaning: tuple[float, Sequence[str]] | None) -> str:
+def _facts(entry: Entry, asked: RelevanceQuery, meaning: tuple[float, Sequence[str]] | None) -> str:
     age = max(asked.epoch - entry.epoch, 0)
     parts: list[str] = []
     if meaning is not None:
-        close, words = meaning
-        if words:
-            parts.append(f"has the words {', '.join(words[:5])}")
+        close, _ = meaning
         parts.append(
             f"{'close' if close >= 0.5 else 'somewhat close' if close >= 0.3 else 'far'} in meaning ({close:.2f})"
         )

@@ -209,3 +209,23 @@ def test_an_observer_may_read_and_audit_may_not(join: Callable[..., Agent]) -> N
     audit.refused("INSUFFICIENT_AUTHORITY", "ATTUNE", {"scope": {"role": "r", "max_units": 1}})
     assert observer.record("draft", mode="draft")
     observer.refused("INSUFFICIENT_AUTHORITY", "RECORD", unit("x"))
+
+
+def test_a_forgotten_name_is_in_no_stored_reason(
+    make_server: Callable[..., Any], tmp_path: Any, join: Callable[..., Agent]
+) -> None:
+    server = make_server(data=tmp_path)
+    writer = join(server.caller())
+    reader = join(writer.caller)
+    writer.record("Bruno has gate 9.", subject="bruno")
+    writer.record("The ferry has two gates.")
+    scope = {"role": "researcher", "max_units": 5}
+    envelope = reader.envelope("ATTUNE", {"scope": scope, "context_hint": "Which gate has Bruno?"})
+    first = reader.post("ATTUNE", envelope).json()
+    assert "bruno" in first["record"][0]["relevance_reason"].lower()
+    assert reader.post("ATTUNE", envelope).json() == first
+    assert writer.caller.post("/v1/host/reverie/memory/forget", {"subject": "bruno"}).status_code == 200
+    assert "bruno" not in reader.post("ATTUNE", envelope).text.lower()
+    server.host.close()
+    stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"bruno" not in stored.lower()

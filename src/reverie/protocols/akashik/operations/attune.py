@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from reverie.protocols.akashik.budget import counting, cut, fit, gist
 from reverie.protocols.akashik.call import Operation, OperationCall, Ready, view_of
 from reverie.protocols.akashik.candidates import MOST_FRESH, NewUnits, UnitAdmission, admit, fresh, gather
 from reverie.protocols.akashik.envelope import LIMIT_EPOCH
+from reverie.protocols.akashik.operations.agents import FieldAgent
 from reverie.protocols.akashik.relevance import (
     LAYERS,
     Meaning,
@@ -21,6 +22,7 @@ from reverie.protocols.akashik.relevance import (
     Scored,
     meaning_of,
     rank_units,
+    reason_of,
     vector_of,
     words_of,
 )
@@ -143,7 +145,7 @@ class _Attunement:
     meaning: Meaning | None
     available: int
     snapshot: int
-    at_hand: Mapping[str, Entry] = field(default_factory=dict)
+    at_hand: Mapping[str, Scored] = field(default_factory=dict)
 
 
 def _prepare(ready: Ready) -> _Attunement:
@@ -151,8 +153,7 @@ def _prepare(ready: Ready) -> _Attunement:
     scope = _scope(ready)
     ready.require(2)
     agent, services = ready.speaker, ready.services
-    interests = scope.interests or tuple(agent.interests)
-    query = " ".join([scope.hint, *interests]) if scope.hint or scope.interests else ""
+    query = _query(scope, agent)
     vector = vector_of(query, services.parts.embedder)
 
     def look(tx: ReadTx) -> _Attunement:
@@ -175,6 +176,12 @@ def _prepare(ready: Ready) -> _Attunement:
         return _Attunement(scope, asked, kept, meaning, available, found.snapshot)
 
     return services.parts.store.read(Scope(ready.actor.tenant, services.ref), look)
+
+
+def _query(scope: _Scope, agent: FieldAgent | None) -> str:
+    """The text that units are compared with."""
+    interests = scope.interests or (agent.interests if agent is not None else ())
+    return " ".join([scope.hint, *interests]) if scope.hint or scope.interests else ""
 
 
 def _admission(view: View, ready: Ready, scope: _Scope) -> UnitAdmission:
@@ -216,9 +223,10 @@ def _execute(call: OperationCall) -> dict[str, Any]:
         item = best[index]
         kept = lengths[index] if length is None else min(length, lengths[index] or length)
         whole = kept is None and scope.format == "full"
-        shown = {"id": item.entry.id, "score": item.score, "reason": item.reason, "length": kept}
+        reason = {"reason": item.facts, "words": len(item.words)}  # no words: what is remembered holds no text of units
+        shown = {"id": item.entry.id, "score": item.score, "length": kept, **reason}
         record.append({**shown, "format": "full" if whole else "summary"})
-    found.at_hand = {item.entry.id: item.entry for item in best}
+    found.at_hand = {item.entry.id: item for item in best}
     call.append("field.attuned", data={"units": len(record)})
     return {
         "status": "ok",
@@ -259,12 +267,15 @@ def _checked(call: OperationCall, found: _Attunement, admission: UnitAdmission, 
 
 def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
     """Put the units in. A unit that was purged since the first answer is not shown again."""
-    at_hand: Mapping[str, Entry] = call.prepared.at_hand if call.prepared else {}
+    at_hand: Mapping[str, Scored] = call.prepared.at_hand if call.prepared else {}
+    query = "" if call.prepared else _query(_scope(call), call.agent)
     record = []
     for item in result["record"]:
-        entry = at_hand.get(item["id"]) or find_unit(call.tx, item["id"])
+        scored = at_hand.get(item["id"])
+        entry = scored.entry if scored is not None else find_unit(call.tx, item["id"])
         if entry is None:
             continue
+        words = scored.words if scored is not None else _words(entry, query)
         if result["ids_only"]:
             shown: dict[str, Any] = {"id": entry.id}
         else:
@@ -273,7 +284,7 @@ def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
             {
                 "memory_unit": shown,
                 "relevance_score": item["score"],
-                "relevance_reason": item["reason"],
+                "relevance_reason": reason_of(words[: item.get("words", 0)], item["reason"]),
                 "format": item["format"],
             }
         )
@@ -281,6 +292,12 @@ def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
     budget = {**result["context_budget"], "units_returned": len(record)}
     shown_all = {"status": "ok", "record": record, "conflicts": open_conflicts, "context_budget": budget}
     return {**shown_all, "warnings": ["BUSY"]} if result.get("busy") else shown_all
+
+
+def _words(entry: Entry, query: str) -> Sequence[str]:
+    """Words of the query that a unit has, as the first answer named them."""
+    found = words_of([entry], query)
+    return () if found is None else found[entry.id][1]
 
 
 ATTUNE = Operation(
