@@ -82,9 +82,9 @@ export class Reverie {
   listEvents(options?: { after?: number | null; since?: string | null; limit?: number; type?: string[]; signal?: AbortSignal }): Promise<EventsOut>;
   /** Events, without text: a page, or with `Accept: text/event-stream` a live stream, as a stream. */
   listEventsStream(options?: { after?: number | null; since?: string | null; limit?: number; type?: string[]; signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
-  /** Distil many entries into one, or say what that would do. */
+  /** Distil many entries into one, or (`plan`) only estimate the result. */
   dream(ref: string, body: DreamIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<EstimateOut | NothingOut | DreamOut>;
-  /** Distil many entries into one, or say what that would do, as a stream. */
+  /** Distil many entries into one, or (`plan`) only estimate the result, as a stream. */
   dreamStream(ref: string, body: DreamIn, options?: { signal?: AbortSignal }): AsyncGenerator<StreamMessage, void, void>;
   /** Reports of dreams, newest first. */
   listDreams(ref: string, options?: { limit?: number; signal?: AbortSignal }): Promise<DreamsOut>;
@@ -132,7 +132,7 @@ export class Reverie {
 
 export interface AnswerOut {
   id: string;
-  /** Of a dream: the line of its text, from 0. */
+  /** For a dream: the line of its text, from 0. */
   line: number | null;
   cold: boolean;
 }
@@ -157,15 +157,15 @@ export interface ChangeIn {
   archived?: boolean;
   /** true: may not be erased until released. Needs the right admin. */
   held?: boolean;
-  /** Withdraw it, or take that back. */
+  /** retracted: withdraw it. active: restore it. */
   state?: "active" | "retracted";
-  /** Another expiry, in the future. */
+  /** The new expiry, in the future. */
   expires_at?: string;
 }
 
 export interface ChangedOut {
   changed: number;
-  /** Entries left as they were, by the reason: changed since, held, not yours ... */
+  /** Entries left as they were, by reason: changed since, held, not yours ... */
   left: Record<string, number>;
 }
 
@@ -227,17 +227,17 @@ export interface DiffOut {
 }
 
 export interface DreamIn {
-  /** true: only say what would happen. */
+  /** true: estimate the dream, and change nothing. */
   plan?: boolean;
-  /** Tokens of input and output together; default and most: the policy's. */
+  /** Tokens, input and output together; the policy is the default and the limit. */
   budget?: number | null;
   /** Take the oldest part that fits; dream again for the rest. */
   fit?: boolean;
-  /** `extractive`, `llm`, or `none`; left out: the policy's. */
+  /** `extractive`, `llm`, or `none`; default: the policy's. */
   distiller?: string | null;
-  /** Treatment of the sources: cold storage, kept out of recall, or destroyed now. */
+  /** Treatment of the sources: moved to cold storage, archived, or destroyed now. */
   after?: "archive" | "cold" | "purge";
-  /** Leave younger entries alone. */
+  /** Take only entries older than this. */
   older_than?: string | null;
   kinds?: string[] | null;
   /** Only entries with every one of these tags. */
@@ -271,7 +271,7 @@ export interface DreamOut {
   byte_size: number;
   statements: StatementTraceOut[];
   collapsed: string[][];
-  /** By source: keyed hashes of whom it is about, for a later forget. */
+  /** Keyed hashes of the subjects of each source, for a later forget. */
   about: Record<string, string[]>;
   superseded: string[];
   gates: GatesOut;
@@ -296,18 +296,18 @@ export interface DreamOut {
   above_target: string | null;
   /** Tokens of the entries that went to cold storage. */
   cold_tokens: number;
-  /** By kind of statement: how many a line of the text answers, of how many there were. */
+  /** By kind of statement: the number that a line of the text answers, and the total. */
   probes: Record<string, [number, number]>;
   /** The first statements that no line answers: entry, number, class. Their sources are cold. */
   unanswered: ([string, number, string])[];
   reclaimed_bytes: number;
   /** Number of distilled texts that are not entries. */
   given: number;
-  /** Of a dream that changed several entries: all of them. */
+  /** For a dream that changed several entries: all of them. */
   outputs: string[];
   /** `done`, `undone`, `superseded` or `redone`. */
   state: string;
-  /** The last recorded searches, before and after; only for one dream, while they are kept. */
+  /** Recorded searches before and after; only in the report of one dream, while they are kept. */
   replay: ReplayOut | null;
 }
 
@@ -372,10 +372,10 @@ export interface EstimateOut {
   /** Number of duplicates among the sources. */
   collapsed: number;
   input_tokens: number;
-  /** The most the output may have. */
+  /** The limit of the output. */
   output_tokens: number;
   budget: number;
-  /** The smallest budget that is enough, exactly. */
+  /** The smallest sufficient budget, exactly. */
   minimum_required: number;
   /** Number of entries left out, by reason. */
   left_out: Record<string, number>;
@@ -410,7 +410,7 @@ export interface EventOut {
 
 export interface EventsOut {
   events: EventOut[];
-  /** Pass it as `after` to read on. */
+  /** Pass it as `after` to continue. */
   next: number;
 }
 
@@ -433,7 +433,7 @@ export interface ForgetIn {
   subject: string;
   /** Only in this memory; everywhere when left out. */
   ref?: string | null;
-  /** The same under its OpenWOP name. */
+  /** OpenWOP's name for `ref`. */
   memoryRef?: string | null;
   /** Also entries that mention the words of the subject without being labelled with it. */
   mentions?: boolean;
@@ -454,13 +454,13 @@ export interface ForgottenOut {
   refs: number;
   held: number;
   preview: boolean;
-  /** Number of all these that were readable until now. */
+  /** Number of these that were readable until now. */
   readable: number;
   /** The log position of the certificate. */
   certificate: number | null;
   /** Number reached by `subject`, `tag`, `mention`, and by `lineage` (made from others). */
   ways: Record<string, number>;
-  /** When no label matches and mentions are not asked for: entries that mention the words. */
+  /** When no label matches and mentions are not requested: entries that mention the words. */
   mentioned: number | null;
   /** Files, tasks and other texts outside of entries that mention the words: forgotten with mentions, else counted with `mentioned`. */
   texts: number;
@@ -500,9 +500,9 @@ export interface HitOut {
   superseded_by: string | null;
   /** Whether it rests in cold storage, as a source of a dream. */
   cold: boolean;
-  /** Of a cold hit: the id of the readable dream that holds it. */
+  /** For a cold hit: the id of the readable dream made from it. */
   dream: string | null;
-  /** Of a line of a dream: the ids of the entries it was made from. */
+  /** For a line of a dream: the ids of the entries it was made from. */
   sources: string[];
 }
 
@@ -573,7 +573,7 @@ export interface MeOut {
   rights: string[];
   authority: number;
   scopes: string[];
-  /** Of the host. */
+  /** Version of the host. */
   version: string;
 }
 
@@ -604,7 +604,7 @@ export interface OutcomeOut {
 
 export interface PageOut {
   entries: EntryOut[];
-  /** Leads to the next page; null at the end, and only there. */
+  /** Cursor of the next page; null on the last page only. */
   cursor: string | null;
 }
 
@@ -723,11 +723,11 @@ export interface ReplayOut {
 
 export interface ReplayedOut {
   question: string;
-  /** Of the first answer: `kept`, `cold`, `deep`, `updated`, `lost`; `answered`, `unanswered`. */
+  /** Fate of the first answer: `kept`, `cold`, `deep`, `updated` or `lost`; where there was none, `answered` or `unanswered`. */
   outcome: string;
   before: AnswerOut[];
   after: AnswerOut[];
-  /** Of that answer after the dream, from 1. */
+  /** Place of that answer after the dream, from 1. */
   place: number | null;
 }
 
@@ -745,9 +745,9 @@ export interface ScanOut {
 }
 
 export interface ScheduleChangeIn {
-  /** One memory; null: each of the tenant's. */
+  /** One memory; null: all of the tenant's. */
   ref?: string | null;
-  /** An IANA zone; left out: the policy's. */
+  /** An IANA zone; default: the policy's. */
   zone?: string;
   kind?: "consolidate" | "dream";
   budget?: number | null;
@@ -758,9 +758,9 @@ export interface ScheduleChangeIn {
   least_entries?: number;
   /** Below this many tokens, do nothing. */
   least_tokens?: number;
-  /** Spread the start over this long; at most a day. */
+  /** Delay each start by a random time up to this; at most a day. */
   jitter?: string;
-  /** After a time without any worker. */
+  /** Run one of the ticks missed without a worker, or none. */
   missed?: "once" | "skip";
   paused?: boolean;
   /** Five fields. */
@@ -768,9 +768,9 @@ export interface ScheduleChangeIn {
 }
 
 export interface ScheduleIn {
-  /** One memory; null: each of the tenant's. */
+  /** One memory; null: all of the tenant's. */
   ref?: string | null;
-  /** An IANA zone; left out: the policy's. */
+  /** An IANA zone; default: the policy's. */
   zone?: string;
   kind?: "consolidate" | "dream";
   budget?: number | null;
@@ -781,23 +781,23 @@ export interface ScheduleIn {
   least_entries?: number;
   /** Below this many tokens, do nothing. */
   least_tokens?: number;
-  /** Spread the start over this long; at most a day. */
+  /** Delay each start by a random time up to this; at most a day. */
   jitter?: string;
-  /** After a time without any worker. */
+  /** Run one of the ticks missed without a worker, or none. */
   missed?: "once" | "skip";
   paused?: boolean;
-  /** Left out: made. */
+  /** Default: a new id. */
   id?: string | null;
-  /** Five fields; or `delay_ms`. */
+  /** Five fields. Give this or `delay_ms`. */
   cron?: string;
-  /** Once, this long from now. */
+  /** Run once, this long from now. */
   delay_ms?: number | null;
 }
 
 export interface ScheduleOut {
   id: string;
   cron: string;
-  /** For a single tick: how long after its creation. */
+  /** For a single tick: its delay from the creation. */
   delay_ms: number | null;
   zone: string;
   ref: string | null;
@@ -814,7 +814,7 @@ export interface ScheduleOut {
   created_at: string;
   last_tick: string | null;
   last: OutcomeOut | null;
-  /** The position in the log up to which nothing was left to do. */
+  /** The log position up to which nothing was left to do. */
   quiet_seq: number;
   next_at: string | null;
   why_not: string | null;
@@ -829,12 +829,12 @@ export interface SearchIn {
   limit?: number;
   mode?: "hybrid" | "meaning" | "words";
   filter?: FilterIn;
-  /** Say why each hit is where it is. */
+  /** Explain the rank of each hit. */
   explain?: boolean;
-  /** Entries that consolidation replaced too, each behind its successor. */
+  /** Also entries that consolidation replaced, each after its successor. */
   include?: "superseded" | null;
   zone?: string | null;
-  /** Whether the sources of dreams are searched: when nothing hot answers well, never, always. */
+  /** Whether to search the sources of dreams; auto: when nothing hot answers well. */
   deep?: "always" | "auto" | "never";
 }
 
@@ -849,7 +849,7 @@ export interface SearchOut {
 export interface SecretIn {
   /** Shown in place of the value: `[REDACTED:<id>]`. */
   id: string;
-  /** Kept sealed; never shown again. */
+  /** Stored encrypted; never shown again. */
   value: string;
 }
 
@@ -896,7 +896,7 @@ export interface SourceTraceOut {
   archived: boolean;
   /** `kept`, `shortened`, `merged`, `rolled`, `outdated`, `chatter` or `retired`. */
   fate: string;
-  /** Of every statement, in order: its fate and its class. */
+  /** Fate and class of every statement, in order. */
   statements: ([string, string])[];
 }
 
@@ -926,7 +926,7 @@ export interface StatesIn {
 }
 
 export interface StatesOut {
-  /** Of the entries there are; the others are left out. */
+  /** States of the entries that exist; other ids are left out. */
   states: StateOut[];
 }
 
@@ -972,7 +972,7 @@ export interface WhyOut {
   created_at: string;
   actor: string;
   trust: number;
-  /** null when its text was destroyed. */
+  /** null when the text was destroyed. */
   content: string | null;
   sources: WhyOut[];
 }

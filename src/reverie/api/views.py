@@ -42,7 +42,7 @@ def why_document(tree: Why) -> dict[str, Any]:
 
 
 def due_document(due: Due) -> dict[str, Any]:
-    """A schedule with when it is due next and why it did not run."""
+    """A schedule with its next run, and the reason why it did not run."""
     return {
         **schedule_document(due.schedule),
         "next_at": None if due.next_at is None else to_iso(due.next_at),
@@ -51,7 +51,7 @@ def due_document(due: Due) -> dict[str, Any]:
 
 
 def schedule_document(schedule: Schedule) -> dict[str, Any]:
-    """A schedule and how its last tick went."""
+    """A schedule with the outcome of its last tick."""
     document: dict[str, Any] = msgspec.to_builtins(schedule)
     document["created_at"] = to_iso(schedule.created_at)
     document["last_tick"] = None if schedule.last_tick is None else to_iso(schedule.last_tick)
@@ -67,7 +67,7 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
 
 
 def originals(tree: Why) -> Iterator[Why]:
-    """The leaves of a tree: original words, oldest first as stored."""
+    """The leaves of a tree: the original words, in the order of the tree."""
     if not tree.sources:
         yield tree
     for source in tree.sources:
@@ -75,7 +75,7 @@ def originals(tree: Why) -> Iterator[Why]:
 
 
 def search_document(result: SearchResult) -> dict[str, Any]:
-    """Hits as shown; the explanation only when there is one."""
+    """The result of a search, with the explanation if there is one."""
     entries = entry_documents([hit.entry for hit in result.hits])
     texts = [hit.text for hit in result.hits]
     document: dict[str, Any] = {

@@ -25,7 +25,7 @@ PLACE = "#/components/schemas/{name}"
 KEY = {
     "type": "http",
     "scheme": "bearer",
-    "description": "A key: `reverie keys create` makes one. One made with scopes needs those that an operation lists.",
+    "description": "A key, made with `reverie keys create`. A key with scopes needs those that an operation lists.",
 }
 _NAMES = re.compile(r"\{(\w+)\}")
 MEANINGS = {

@@ -71,7 +71,7 @@ def _recall(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
 
 
 def _place(hit: Hit) -> dict[str, Any]:
-    """Describe the passage of a long entry, and whether a newer entry contradicts it."""
+    """Fields for the passage of a long entry, a newer entry that contradicts the hit, and cold storage."""
     document: dict[str, Any] = {}
     if hit.passage.of > 1:
         document["passage"] = f"{hit.passage.number} of {hit.passage.of}"

@@ -113,7 +113,7 @@ def _read_graph(host: Host, actor: Actor, _: Arguments) -> dict[str, Any]:
 
 
 def _search_nodes(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any]:
-    """Entities that a word of the query is in; when none has one, those that have the query as a part of a word."""
+    """Entities that contain a word of the query; when there are none, those where the query is part of a word."""
     query = arguments["query"].strip()[:4096]
     if not query:
         return {"entities": [], "relations": []}
@@ -133,7 +133,7 @@ def _open_nodes(host: Host, actor: Actor, arguments: Arguments) -> dict[str, Any
 
 
 def _store(host: Host, actor: Actor, drafts: Sequence[Draft]) -> list[Entry]:
-    """Store drafts in one transaction; the entries as they were stored, without secrets."""
+    """Store drafts in one transaction. Returns the entries as stored, without secrets."""
     receipts = host.entries.put(actor, REF, drafts) if drafts else []
     return [host.reader.get(actor, REF, receipt.id) for receipt in receipts]
 
@@ -204,7 +204,7 @@ def _delete(host: Host, actor: Actor, entries: Iterable[Entry]) -> None:
 
 
 def _list(name: str, properties: dict[str, str]) -> dict[str, Any]:
-    """A list of objects whose members are all needed; a `*` marks a list of texts."""
+    """Schema of a list of objects with required members; `*` marks a list of strings."""
     members = {
         member.rstrip("*"): {"type": "array", "items": {"type": "string"}, "description": text}
         if member.endswith("*")

@@ -1,4 +1,4 @@
-"""Dreams of the whole tenant: look at them, compare, take back, without naming their memory."""
+"""Dreams of the whole tenant, without naming their memory: list, show, compare, undo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common input and output of all handlers."""
+"""The router of the API, and its idempotent requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes of dreams, lineage and schedules. The same rules as in `wire.py`."""
+"""The wire shapes of dreams, lineage and schedules, by the rules of `wire.py`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ Age = Annotated[str, Meta(max_length=32, description="A duration: `7d`, `12h`, `
 
 
 class DreamIn(Inward):
-    plan: Annotated[bool, Meta(description="true: only say what would happen.")] = False
+    plan: Annotated[bool, Meta(description="true: estimate the dream, and change nothing.")] = False
     budget: Annotated[
         Annotated[int, Meta(ge=1, le=LARGEST)] | None,
-        Meta(description="Tokens of input and output together; default and most: the policy's."),
+        Meta(description="Tokens, input and output together; the policy is the default and the limit."),
     ] = None
     fit: Annotated[bool, Meta(description="Take the oldest part that fits; dream again for the rest.")] = False
     distiller: Annotated[
         Annotated[str, Meta(max_length=64)] | None,
-        Meta(description="`extractive`, `llm`, or `none`; left out: the policy's."),
+        Meta(description="`extractive`, `llm`, or `none`; default: the policy's."),
     ] = None
     after: Annotated[
         Literal["cold", "archive", "purge"],
-        Meta(description="Treatment of the sources: cold storage, kept out of recall, or destroyed now."),
+        Meta(description="Treatment of the sources: moved to cold storage, archived, or destroyed now."),
     ] = "cold"
-    older_than: Annotated[Age | None, Meta(description="Leave younger entries alone.")] = None
+    older_than: Annotated[Age | None, Meta(description="Take only entries older than this.")] = None
     kinds: list[Label] | None = None
     tags: Annotated[list[Label], Meta(description="Only entries with every one of these tags.")] = msgspec.field(
         default_factory=list
@@ -57,15 +57,15 @@ class IndexQuery(QueryParameters):
 
 
 class ScheduleFields(Inward):
-    """A field that is left out keeps its value, or gets the default that is documented."""
+    """A field that is left out keeps its value, or has the documented default."""
 
     ref: (
         Annotated[
-            Annotated[str, Meta(max_length=1500)] | None, Meta(description="One memory; null: each of the tenant's.")
+            Annotated[str, Meta(max_length=1500)] | None, Meta(description="One memory; null: all of the tenant's.")
         ]
         | UnsetType
     ) = UNSET
-    zone: Annotated[str, Meta(max_length=64, description="An IANA zone; left out: the policy's.")] | UnsetType = UNSET
+    zone: Annotated[str, Meta(max_length=64, description="An IANA zone; default: the policy's.")] | UnsetType = UNSET
     kind: Annotated[Literal["dream", "consolidate"], _default("dream")] | UnsetType = UNSET
     budget: Annotated[int, Meta(ge=1, le=LARGEST)] | UnsetType | None = UNSET
     fit: Annotated[bool, _default(True)] | UnsetType = UNSET
@@ -79,17 +79,22 @@ class ScheduleFields(Inward):
         | UnsetType
     ) = UNSET
     jitter: (
-        Annotated[Age, Meta(description="Spread the start over this long; at most a day."), _default("0s")] | UnsetType
+        Annotated[Age, Meta(description="Delay each start by a random time up to this; at most a day."), _default("0s")]
+        | UnsetType
     ) = UNSET
     missed: (
-        Annotated[Literal["once", "skip"], Meta(description="After a time without any worker."), _default("once")]
+        Annotated[
+            Literal["once", "skip"],
+            Meta(description="Run one of the ticks missed without a worker, or none."),
+            _default("once"),
+        ]
         | UnsetType
     ) = UNSET
     paused: Annotated[bool, _default(False)] | UnsetType = UNSET
 
     @staticmethod
     def prepared(document: Any) -> Any:
-        """A workflow trigger `{id, type: "schedule", enabled, config: {cron?, delayMs?, timezone}}` says the same."""
+        """Accept a workflow trigger as well: `{id, type: "schedule", enabled, config: {cron?, delayMs?, timezone}}`."""
         return plain_schedule(document) if isinstance(document, dict) else document
 
 
@@ -97,16 +102,18 @@ class ScheduleIn(ScheduleFields):
     id: (
         Annotated[
             Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] | None,
-            Meta(description="Left out: made."),
+            Meta(description="Default: a new id."),
         ]
         | UnsetType
     ) = UNSET
     cron: (
-        Annotated[str, Meta(max_length=256, description="Five fields; or `delay_ms`.", examples=["0 3 * * *"])]
+        Annotated[
+            str, Meta(max_length=256, description="Five fields. Give this or `delay_ms`.", examples=["0 3 * * *"])
+        ]
         | UnsetType
     ) = UNSET
     delay_ms: (
-        Annotated[Annotated[int, Meta(ge=0, le=LARGEST)] | None, Meta(description="Once, this long from now.")]
+        Annotated[Annotated[int, Meta(ge=0, le=LARGEST)] | None, Meta(description="Run once, this long from now.")]
         | UnsetType
     ) = UNSET
 
@@ -133,7 +140,7 @@ def plain_schedule(body: dict[str, Any]) -> dict[str, Any]:
 
 
 class ScheduleChangeIn(ScheduleFields):
-    """Fields to change; the rest stays."""
+    """Fields to change; the others keep their values."""
 
     cron: Annotated[str, Meta(max_length=256, description="Five fields.")] | UnsetType = UNSET
 
@@ -152,9 +159,9 @@ class EstimateOut(Outward):
     sources: int
     collapsed: Annotated[int, Meta(description="Number of duplicates among the sources.")]
     input_tokens: int
-    output_tokens: Annotated[int, Meta(description="The most the output may have.")]
+    output_tokens: Annotated[int, Meta(description="The limit of the output.")]
     budget: int
-    minimum_required: Annotated[int, Meta(description="The smallest budget that is enough, exactly.")]
+    minimum_required: Annotated[int, Meta(description="The smallest sufficient budget, exactly.")]
     left_out: Annotated[dict[str, int], Meta(description="Number of entries left out, by reason.")]
     left_for_later: int
     distiller: str
@@ -168,7 +175,7 @@ class EstimateOut(Outward):
 
 
 class NothingOut(Outward):
-    """Nothing was changed, and nothing went wrong."""
+    """There was nothing to do, and nothing was changed."""
 
     state: Literal["nothing"]
     reason: Annotated[
@@ -185,9 +192,7 @@ class SourceTraceOut(Outward):
     fate: Annotated[
         str, Meta(description="`kept`, `shortened`, `merged`, `rolled`, `outdated`, `chatter` or `retired`.")
     ]
-    statements: Annotated[
-        list[tuple[str, str]], Meta(description="Of every statement, in order: its fate and its class.")
-    ]
+    statements: Annotated[list[tuple[str, str]], Meta(description="Fate and class of every statement, in order.")]
 
 
 class StatementTraceOut(Outward):
@@ -239,7 +244,7 @@ class ArchiveOut(Outward):
 
 class AnswerOut(Outward):
     id: str
-    line: Annotated[int | None, Meta(description="Of a dream: the line of its text, from 0.")]
+    line: Annotated[int | None, Meta(description="For a dream: the line of its text, from 0.")]
     cold: bool
 
 
@@ -247,11 +252,14 @@ class ReplayedOut(Outward):
     question: str
     outcome: Annotated[
         str,
-        Meta(description="Of the first answer: `kept`, `cold`, `deep`, `updated`, `lost`; `answered`, `unanswered`."),
+        Meta(
+            description="Fate of the first answer: `kept`, `cold`, `deep`, `updated` or `lost`; where there was none, "
+            "`answered` or `unanswered`."
+        ),
     ]
     before: list[AnswerOut]
     after: list[AnswerOut]
-    place: Annotated[int | None, Meta(description="Of that answer after the dream, from 1.")]
+    place: Annotated[int | None, Meta(description="Place of that answer after the dream, from 1.")]
 
 
 class ReplayOut(Outward):
@@ -288,7 +296,7 @@ class DreamOut(Outward):
     statements: list[StatementTraceOut]
     collapsed: list[list[str]]
     about: Annotated[
-        dict[str, list[str]], Meta(description="By source: keyed hashes of whom it is about, for a later forget.")
+        dict[str, list[str]], Meta(description="Keyed hashes of the subjects of each source, for a later forget.")
     ]
     superseded: list[str]
     gates: GatesOut
@@ -316,7 +324,7 @@ class DreamOut(Outward):
     cold_tokens: Annotated[int, Meta(description="Tokens of the entries that went to cold storage.")]
     probes: Annotated[
         dict[str, tuple[int, int]],
-        Meta(description="By kind of statement: how many a line of the text answers, of how many there were."),
+        Meta(description="By kind of statement: the number that a line of the text answers, and the total."),
     ]
     unanswered: Annotated[
         list[tuple[str, int, str]],
@@ -324,11 +332,11 @@ class DreamOut(Outward):
     ]
     reclaimed_bytes: int
     given: Annotated[int, Meta(description="Number of distilled texts that are not entries.")]
-    outputs: Annotated[list[str], Meta(description="Of a dream that changed several entries: all of them.")]
+    outputs: Annotated[list[str], Meta(description="For a dream that changed several entries: all of them.")]
     state: Annotated[str, Meta(description="`done`, `undone`, `superseded` or `redone`.")]
     replay: Annotated[
         ReplayOut | None,
-        Meta(description="The last recorded searches, before and after; only for one dream, while they are kept."),
+        Meta(description="Recorded searches before and after; only in the report of one dream, while they are kept."),
     ]
 
 
@@ -371,7 +379,7 @@ class WhyOut(Outward):
     created_at: When
     actor: str
     trust: int
-    content: Annotated[str | None, Meta(description="null when its text was destroyed.")]
+    content: Annotated[str | None, Meta(description="null when the text was destroyed.")]
     sources: list[WhyOut]
 
 
@@ -423,7 +431,7 @@ class OutcomeOut(Outward):
 class ScheduleOut(Outward):
     id: str
     cron: str
-    delay_ms: Annotated[int | None, Meta(description="For a single tick: how long after its creation.")]
+    delay_ms: Annotated[int | None, Meta(description="For a single tick: its delay from the creation.")]
     zone: str
     ref: str | None
     kind: str
@@ -438,7 +446,7 @@ class ScheduleOut(Outward):
     created_at: When
     last_tick: When | None
     last: OutcomeOut | None
-    quiet_seq: Annotated[int, Meta(description="The position in the log up to which nothing was left to do.")]
+    quiet_seq: Annotated[int, Meta(description="The log position up to which nothing was left to do.")]
     next_at: When | None
     why_not: str | None
 

@@ -1,4 +1,4 @@
-"""Dreams of one memory: plan, run, look at, take back; archives, index, lineage and consolidation."""
+"""Dreams of one memory: plan, run, show, undo; archives, index, lineage and consolidation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ router = api("dreams")
 MARKDOWN = "text/markdown"
 _END = object()
 _UNDER_WAY: set[asyncio.Task[None]] = set()
-"""Dreams that are streamed. A task that is referred to nowhere may vanish."""
+"""Dreams that are being streamed: a task without a reference may be garbage-collected."""
 
 
 def _planned(call: Call, ref: str, body: dream_wire.DreamIn) -> Response:
@@ -41,19 +41,19 @@ def _planned(call: Call, ref: str, body: dream_wire.DreamIn) -> Response:
 @router.post(
     "/memory/{ref}/dreams",
     id="dream",
-    summary="Distil many entries into one, or say what that would do",
+    summary="Distil many entries into one, or (`plan`) only estimate the result",
     description=(
         "With `Accept: text/event-stream` the steps come as events `step`, and the last event is `report`, `nothing` "
-        "or `error`. A dream goes on when the caller leaves; its report is stored. A request with an `Idempotency-Key` "
-        "is answered by the report alone."
+        "or `error`. A dream continues when the caller disconnects; its report is stored. With an `Idempotency-Key` "
+        "the answer is the report alone."
     ),
     answers={
         200: DocumentedAnswer(
-            "The plan; or that there was nothing to do, and why; or a stream of steps.",
+            "The plan; or the reason why there was nothing to do; or a stream of steps.",
             (dream_wire.EstimateOut, dream_wire.NothingOut),
             {MEDIA_TYPE: {"type": "string"}},
         ),
-        201: DocumentedAnswer("All of it happened.", dream_wire.DreamOut),
+        201: DocumentedAnswer("The dream was committed.", dream_wire.DreamOut),
     },
 )
 @once("dream", now=_planned)
@@ -169,7 +169,7 @@ def consolidate(call: Call, ref: Segment) -> Response:
 
 
 def _before(call: Call, work_id: str | None) -> DreamReport | None:
-    """The report of this request's dream, when a process that died had committed it."""
+    """The report of this request's dream, when an earlier attempt had committed it; else None."""
     try:
         return None if work_id is None else call.host.lineage.report(call.actor, work_id)
     except NotFound:
@@ -194,7 +194,7 @@ def _plan(ref: str, body: dream_wire.DreamIn) -> DreamPlan:
 
 
 async def _stream(call: Call, plan: DreamPlan) -> AsyncGenerator[bytes, None]:
-    """The messages of a dream under way. What is refused before its first step is raised, with its status."""
+    """The messages of a running dream. A refusal before the first step is raised, so that it gets its status."""
     loop, said = asyncio.get_running_loop(), asyncio.Queue[Any]()
 
     def say(item: Any) -> None:

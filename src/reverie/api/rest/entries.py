@@ -119,7 +119,7 @@ def _entry_reply(entry: Entry) -> Response:
 
 
 def _now(call: Call, ref: str, id: str, **_: object) -> Response:  # noqa: A002
-    """The entry that a retry is about, as it is now. Who may change it saw it in the first answer."""
+    """The present entry, for a retry. The caller, who may change it, saw it in the first answer."""
     reader = replace(call.actor, rights=call.actor.rights | {Right.READ})
     return _entry_reply(call.host.reader.get(reader, ref, id, cold=True))
 

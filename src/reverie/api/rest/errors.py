@@ -24,7 +24,7 @@ MEANING = {
     401: "No key, or one that is not valid, expired or revoked.",
     403: "The key lacks the right named in `details.right`, or the scope in `details.scope`.",
     404: "Absent, or invisible to the caller.",
-    409: "The stored version, id or idempotency key is in the way, or a hold is.",
+    409: "In conflict with the stored version, id or idempotency key, or with a hold.",
     413: "The body, an entry or a batch is over its limit.",
     415: "The body is not of the documented media type.",
     422: "Well formed, but this host cannot do it as asked.",

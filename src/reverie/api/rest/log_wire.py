@@ -29,7 +29,7 @@ class EventOut(Outward):
 
 class EventsOut(Outward):
     events: list[EventOut]
-    next: Annotated[int, Meta(description="Pass it as `after` to read on.")]
+    next: Annotated[int, Meta(description="Pass it as `after` to continue.")]
 
 
 class VerdictOut(Outward):

@@ -1,4 +1,4 @@
-"""Wire to core, and back."""
+"""Conversion between wire shapes and values of the core."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ETAG = re.compile(r'"(\d{1,15})"')
 
 
 def to_drafts(body: EntryIn | EntriesIn) -> list[Draft]:
-    """One draft, or many."""
+    """The drafts in a body."""
     if isinstance(body, EntryIn):
         return [_draft(body, "")]
     return [_draft(entry, f"/entries/{number}") for number, entry in enumerate(body.entries)]
@@ -65,8 +65,7 @@ def to_filter(wanted: FilterIn) -> Filter:
 
 
 def to_list_filter(asked: ListQuery) -> Filter:
-    """The filter of a list, without `since` and `until`. Archived entries are outside recall: asked for, they are found
-    there."""
+    """The filter of a list, without `since` and `until`. Archived entries are among those that are not readable."""
     return Filter(
         tags=tuple(asked.tag),
         any_tags=tuple(asked.any_tag) or None,
@@ -88,7 +87,7 @@ def question(ref: str, asked: ListQuery) -> bytes:
 
 
 def the_change(body: ChangeIn) -> tuple[str, bool | str | int]:
-    """The one change of a PATCH."""
+    """Name and value of the one change in a PATCH. Raises Invalid unless there is exactly one."""
     given: dict[str, Any] = msgspec.to_builtins(body)
     if len(given) != 1:
         raise Invalid("Send exactly one of pinned, archived, held, state and expires_at.", pointer="")
@@ -121,7 +120,7 @@ def etag(version: int) -> str:
 
 
 def receipt_document(receipt: Receipt) -> dict[str, Any]:
-    """A receipt as shown."""
+    """A receipt as JSON."""
     return {**msgspec.structs.asdict(receipt), "created_at": to_iso(receipt.created_at)}
 
 

@@ -1,4 +1,4 @@
-"""The answers of the API, for its description: they are encoded straight from the core's values (`mapping.py`)."""
+"""The shapes of answers, for the OpenAPI document. Answers are encoded from the core's values (`mapping.py`)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ReceiptsOut(Outward):
 
 class PageOut(Outward):
     entries: list[EntryOut]
-    cursor: Annotated[str | None, Meta(description="Leads to the next page; null at the end, and only there.")]
+    cursor: Annotated[str | None, Meta(description="Cursor of the next page; null on the last page only.")]
 
 
 class ErasedOut(Outward):
@@ -98,13 +98,13 @@ class StateOut(Outward):
 
 
 class StatesOut(Outward):
-    states: Annotated[list[StateOut], Meta(description="Of the entries there are; the others are left out.")]
+    states: Annotated[list[StateOut], Meta(description="States of the entries that exist; other ids are left out.")]
 
 
 class ChangedOut(Outward):
     changed: int
     left: Annotated[
-        dict[str, int], Meta(description="Entries left as they were, by the reason: changed since, held, not yours ...")
+        dict[str, int], Meta(description="Entries left as they were, by reason: changed since, held, not yours ...")
     ]
 
 
@@ -138,8 +138,8 @@ class HitOut(Outward):
     ]
     superseded_by: Annotated[str | None, Meta(description="The id of the entry that replaced this one.")]
     cold: Annotated[bool, Meta(description="Whether it rests in cold storage, as a source of a dream.")]
-    dream: Annotated[str | None, Meta(description="Of a cold hit: the id of the readable dream that holds it.")]
-    sources: Annotated[list[str], Meta(description="Of a line of a dream: the ids of the entries it was made from.")]
+    dream: Annotated[str | None, Meta(description="For a cold hit: the id of the readable dream made from it.")]
+    sources: Annotated[list[str], Meta(description="For a line of a dream: the ids of the entries it was made from.")]
 
 
 class SearchOut(Outward):
@@ -176,7 +176,7 @@ class ForgottenOut(Outward):
     refs: int
     held: int
     preview: bool
-    readable: Annotated[int, Meta(description="Number of all these that were readable until now.")]
+    readable: Annotated[int, Meta(description="Number of these that were readable until now.")]
     certificate: Annotated[int | None, Meta(description="The log position of the certificate.")]
     ways: Annotated[
         dict[str, int],
@@ -184,7 +184,7 @@ class ForgottenOut(Outward):
     ]
     mentioned: Annotated[
         int | None,
-        Meta(description="When no label matches and mentions are not asked for: entries that mention the words."),
+        Meta(description="When no label matches and mentions are not requested: entries that mention the words."),
     ]
     texts: Annotated[
         int,
@@ -207,7 +207,7 @@ class MeOut(Outward):
     rights: list[str]
     authority: int
     scopes: list[str]
-    version: Annotated[str, Meta(description="Of the host.")]
+    version: Annotated[str, Meta(description="Version of the host.")]
 
 
 class SweptOut(Outward):

@@ -1,4 +1,4 @@
-"""Finding: search, and context for a prompt."""
+"""Search, and context for a prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules: when a memory is dreamt, and why it was not."""
+"""Schedules of dreams."""
 
 from __future__ import annotations
 

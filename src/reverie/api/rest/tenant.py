@@ -136,7 +136,7 @@ def export(call: Call, asked: Annotated[wire.ExportQuery, Query()]) -> Response:
     id="import_bundle",
     summary="Store a bundle; entries that exist already are left as they are",
     tags=["bundles"],
-    description="A damaged bundle stores nothing. One larger than a request may be goes in with `reverie import`.",
+    description="A damaged bundle stores nothing. For one above the limit of a request, use `reverie import`.",
     parameters=[ONCE],
     body={"type": "string"},
     body_media=BUNDLE,

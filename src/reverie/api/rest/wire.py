@@ -54,7 +54,7 @@ Zone = Annotated[
 
 
 class Inward(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Something a caller sends."""
+    """Base of the shapes that a caller sends."""
 
 
 class QueryParameters(Inward):
@@ -62,7 +62,7 @@ class QueryParameters(Inward):
 
 
 class Outward(Struct, kw_only=True):
-    """Something a caller is answered."""
+    """Base of the shapes of answers."""
 
 
 class SourceIn(Inward):
@@ -104,7 +104,7 @@ class EntriesIn(Inward):
 
     @staticmethod
     def prepared(document: Any) -> Any:
-        """Counted before the first entry is looked at."""
+        """Refuse too many entries before any of them is converted."""
         entries = document.get("entries") if isinstance(document, dict) else None
         if isinstance(entries, list) and len(entries) > MAX_BATCH:
             raise TooLarge(f"At most {MAX_BATCH} entries in one request.", pointer="/entries")
@@ -124,9 +124,10 @@ class ChangeIn(Inward):
         Annotated[bool, Meta(description="true: may not be erased until released. Needs the right admin.")] | UnsetType
     ) = UNSET
     state: (
-        Annotated[Literal["retracted", "active"], Meta(description="Withdraw it, or take that back.")] | UnsetType
+        Annotated[Literal["retracted", "active"], Meta(description="retracted: withdraw it. active: restore it.")]
+        | UnsetType
     ) = UNSET
-    expires_at: Annotated[When, Meta(description="Another expiry, in the future.")] | UnsetType = UNSET
+    expires_at: Annotated[When, Meta(description="The new expiry, in the future.")] | UnsetType = UNSET
 
 
 class StatesIn(Inward):
@@ -146,7 +147,7 @@ class ChangesIn(Inward):
 
 
 class FilterIn(Inward):
-    """Every part given must hold."""
+    """Conditions, all of which must hold."""
 
     tags: Annotated[list[Label], Meta(description="Every one of these tags.")] = []
     any_tags: Annotated[list[Label] | None, Meta(description="At least one of these tags.")] = None
@@ -165,15 +166,15 @@ class SearchIn(Inward):
     limit: Annotated[int, Meta(ge=1, le=200)] = 10
     mode: Literal["hybrid", "words", "meaning"] = "hybrid"
     filter: FilterIn = msgspec.field(default_factory=FilterIn)
-    explain: Annotated[bool, Meta(description="Say why each hit is where it is.")] = False
+    explain: Annotated[bool, Meta(description="Explain the rank of each hit.")] = False
     include: Annotated[
         Literal["superseded"] | None,
-        Meta(description="Entries that consolidation replaced too, each behind its successor."),
+        Meta(description="Also entries that consolidation replaced, each after its successor."),
     ] = None
     zone: Zone | None = None
     deep: Annotated[
         Literal["auto", "never", "always"],
-        Meta(description="Whether the sources of dreams are searched: when nothing hot answers well, never, always."),
+        Meta(description="Whether to search the sources of dreams; auto: when nothing hot answers well."),
     ] = "auto"
 
 
@@ -188,7 +189,7 @@ class ContextIn(Inward):
 class ForgetIn(Inward):
     subject: Annotated[str, Meta(min_length=1, max_length=256)]
     ref: Annotated[str | None, Meta(description="Only in this memory; everywhere when left out.")] = None
-    memoryRef: Annotated[str | None, Meta(description="The same under its OpenWOP name.")] = None  # noqa: N815
+    memoryRef: Annotated[str | None, Meta(description="OpenWOP's name for `ref`.")] = None  # noqa: N815
     mentions: Annotated[
         bool, Meta(description="Also entries that mention the words of the subject without being labelled with it.")
     ] = False
@@ -197,7 +198,7 @@ class ForgetIn(Inward):
 
 class SecretIn(Inward):
     id: Annotated[str, Meta(min_length=1, max_length=64, description="Shown in place of the value: `[REDACTED:<id>]`.")]
-    value: Annotated[str, Meta(min_length=8, max_length=65_536, description="Kept sealed; never shown again.")]
+    value: Annotated[str, Meta(min_length=8, max_length=65_536, description="Stored encrypted; never shown again.")]
 
 
 def _policy_fields(*, asked: bool) -> list[tuple[str, Any] | tuple[str, Any, Any]]:
@@ -217,7 +218,7 @@ def _policy_fields(*, asked: bool) -> list[tuple[str, Any] | tuple[str, Any, Any
 if TYPE_CHECKING:
 
     class PolicyIn(Inward):
-        """Fields to change; the rest stays."""
+        """Fields to change; the others keep their values."""
 
     class PolicyOut(Outward):
         """The whole policy."""
@@ -235,7 +236,7 @@ class ListQuery(QueryParameters):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     cursor: Annotated[
         Annotated[str, Meta(max_length=1024)] | None,
-        Meta(description="From the page before, with the same other parameters."),
+        Meta(description="From the page before; all other parameters must be the same."),
     ] = None
     tag: Annotated[list[Label], Meta(description="Every one of these tags.")] = []
     any_tag: Annotated[list[Label], Meta(description="At least one of these tags.")] = []
@@ -277,12 +278,12 @@ class IdsQuery(QueryParameters):
 
 
 class LinksQuery(QueryParameters):
-    incoming: Annotated[bool, Meta(description="true: the arrows to the entry instead of from it.")] = False
+    incoming: Annotated[bool, Meta(description="true: the links to the entry instead of from it.")] = False
 
 
 class EventsQuery(QueryParameters):
     after: Annotated[
-        Annotated[int, Meta(ge=0, le=LARGEST)] | None, Meta(description="A log position; events after it.")
+        Annotated[int, Meta(ge=0, le=LARGEST)] | None, Meta(description="Only events after this log position.")
     ] = None
     since: Annotated[
         Annotated[str, Meta(max_length=64)] | None, Meta(description="The same as `after`, or an instant.")
@@ -293,7 +294,7 @@ class EventsQuery(QueryParameters):
 
 class ExportQuery(QueryParameters):
     ref: Annotated[Label | None, Meta(description="Only this memory.")] = None
-    events: Annotated[bool, Meta(description="With the log.")] = True
+    events: Annotated[bool, Meta(description="Include the log.")] = True
 
 
 class ImportQuery(QueryParameters):
