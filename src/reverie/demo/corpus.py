@@ -1,7 +1,7 @@
 """The corpus of the tour, written for it. Names are first names; the product, the clubs and the team do not exist.
 
-Some memories hold a secret, as memories do. The file names only its sort; the value is made up when the corpus is
-loaded, the same each time, so that no file of this project holds anything that looks like one.
+Some memories hold a secret. The file names only its kind; the value is made up when the corpus is loaded, the same each
+time, so that no file of this project holds anything that looks like a secret.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UPPER = string.ascii_uppercase + string.digits
 
 @cache
 def fakes() -> dict[str, str]:
-    """A made-up secret of every sort the corpus names."""
+    """A made-up secret of every kind that the corpus names."""
     chance = random.Random("tidebook")  # noqa: S311  (nothing here is secret)
 
     def some(count: int, alphabet: str = _LETTERS) -> str:

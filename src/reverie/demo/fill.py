@@ -1,7 +1,7 @@
 """Five weeks of history for a store that is kept: weekly dreams, a schedule, a conversation, agents, a disagreement.
 
-Everything goes through the same use cases as any caller's, under a clock that walks through the five weeks up to now,
-so that every page of the console has something true to show.
+Everything goes through the use cases of any caller, under a clock that walks through the five weeks up to now, so that
+every page of the console has real data.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _TALK = (
 
 
 class WalkingClock:
-    """A clock that is set from day to day, and never goes back."""
+    """A clock that is advanced from day to day."""
 
     def __init__(self, start: int) -> None:
         self._now = start

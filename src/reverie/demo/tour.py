@@ -1,4 +1,4 @@
-"""Two minutes with a memory: store, dream, trace, take back, dream again, prove."""
+"""The tour of a memory: store, dream, trace, undo, dream again, verify."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 import reverie
 from reverie.core.dream import DreamReport
@@ -80,7 +81,7 @@ class Tour(Struct, frozen=True):
 
 
 def take(data: Path, *, progress: Progress | None = None) -> Tour:
-    """Take the tour in a data folder. The dream is left standing, to be looked at."""
+    """Take the tour in a data folder. The last dream stays, for inspection."""
     started = time.perf_counter()
     with reverie.open(data, tenant=TENANT, actor="demo") as memory:
         notes = memory.ref(REF)
@@ -127,7 +128,7 @@ def take(data: Path, *, progress: Progress | None = None) -> Tour:
             seconds=0.0,
         )
     on_disk = _on_disk(data)
-    return _with(tour, secrets_on_disk=on_disk, seconds=round(time.perf_counter() - started, 3))
+    return replace(tour, secrets_on_disk=on_disk, seconds=round(time.perf_counter() - started, 3))
 
 
 def _dreamt(notes: reverie.Ref, progress: Progress | None) -> DreamReport:
@@ -186,9 +187,3 @@ def _on_disk(data: Path) -> int:
     """Count the planted secrets that occur in any file of the data folder."""
     stored = b"".join(path.read_bytes() for path in sorted(data.iterdir()) if path.is_file())
     return sum(fake.encode() in stored for fake in fakes().values())
-
-
-def _with(tour: Tour, **changes: Any) -> Tour:
-    import msgspec
-
-    return msgspec.structs.replace(tour, **changes)

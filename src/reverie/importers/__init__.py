@@ -40,11 +40,13 @@ class Format(Protocol):
         """Whether a file (or a folder, then `head` is empty) looks like this format."""
 
     def read(self, path: Path) -> Iterator[Item]:
-        """Its records. Raises Invalid, with the line and what was expected, when the file is damaged or foreign."""
+        """The records of a file or folder. Raises Invalid, with the line and what was expected, when it is damaged or
+        foreign.
+        """
 
 
 def load(name: str) -> Format:
-    """The format of that name. Raises Invalid with the names there are."""
+    """The format of that name. Raises Invalid, with the known names."""
     module = FORMATS.get(ALIASES.get(name, name))
     if module is None:
         raise Invalid(

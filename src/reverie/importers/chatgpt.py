@@ -28,7 +28,7 @@ def fits(path: Path, head: bytes) -> bool:
 def read(path: Path) -> Iterator[Item]:
     """One record per message of the branch in use; system and tool messages and hidden ones are left out.
 
-    What ChatGPT saved as a memory is a note: each call of its tool for that, and the newest list of all of them.
+    ChatGPT's saved memories become notes: from each call of its memory tool, and from the newest full list.
     """
     saved: tuple[float, str, str] = (-1.0, "", "")
     for place, row in conversations(path):
@@ -61,7 +61,7 @@ def _newest(row: Mapping[str, Any]) -> float:
 
 
 def _branch(mapping: Mapping[str, Any], current: Any, path: Path, place: str) -> list[dict[str, Any]]:
-    """From the root to the node in use; without one, to the newest leaf."""
+    """The nodes from the root to the one in use or, without one, to the newest leaf."""
     if not isinstance(current, str) or current not in mapping:
         leaves = [one for one, node in mapping.items() if isinstance(node, dict) and not node.get("children")]
         current = max(leaves, key=lambda one: _time(mapping[one]), default=None)

@@ -14,12 +14,12 @@ EXPECTED = 'a line of a transcript: {"type": ..., "message": ...}'
 _IMPORT = re.compile(r"(?:^|(?<=\s))@((?:~/|\.{0,2}/)?[\w./-]+\.(?:md|txt))\b")
 _ROLES = ("user", "assistant")
 _POINTER_WORDS = 3
-"""A block with an import and at most so many other words only points to the file."""
+"""A block with an import and at most this many other words only points to the file."""
 DEPTH = 5
 _HOME = ".claude"
 _MEMORIES = ("memory", "memories")
 _TOOLS = ("agents", "commands", "output-styles", "plugins", "skills")
-"""Folders of `.claude` with instructions for tools; they are no memories."""
+"""Folders of `.claude` with instructions for tools, which are skipped."""
 _INDEXED = re.compile(r"\[[^\]]+\]\(([\w.-]+\.md)\)")
 _COMMAND = ("<command-", "<local-command-")
 
@@ -48,7 +48,7 @@ def _is_transcript(path: Path, head: bytes | None = None) -> bool:
 def read(path: Path) -> Iterator[Item]:
     """One record per bullet or paragraph, with its path and line; one per message of a transcript.
 
-    Of a project, the files of Claude and those they import; its other pages are no memories.
+    Of a project, only Claude's files and those they import are read; other pages are skipped.
     """
     root = path if path.is_dir() else path.parent
     project = path.is_dir() and path.name != _HOME and _is_project(path)

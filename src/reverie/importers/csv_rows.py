@@ -1,4 +1,4 @@
-"""CSV with a header line. The usual column names are understood; other columns follow the text in brackets.
+"""CSV with a header line. The usual column names are understood; other columns follow the text in parentheses.
 
 Without a text column, a row is its columns with their names.
 """

@@ -1,4 +1,4 @@
-"""One entry as a Markdown file with front matter: what an export writes and an import reads."""
+"""One entry as a Markdown file with front matter, as exports write it and imports read it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def file_name(document: Mapping[str, Any]) -> Path:
 
 
 def entry_record(fields: Mapping[str, Any], content: str, path: Path, place: str, line: int | None = None) -> Record:
-    """The entry of such a file, or of a line of the JSON lines export."""
+    """The record of an exported entry: from such a file, or from a line of the JSON lines export. Raises Invalid."""
     from reverie.core.clock import from_iso
 
     if not all(isinstance(fields.get(name), str) and fields[name] for name in _TEXTS) or not content.strip():

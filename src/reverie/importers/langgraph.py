@@ -49,7 +49,7 @@ def read(path: Path) -> Iterator[Item]:
 
 
 def _has_table(database: sqlite3.Connection) -> bool:
-    """Whether there is a table of that name: a view could be made of queries without an end."""
+    """Whether `store` is an ordinary table: a view or a generated column could run for ever."""
     found = database.execute("SELECT sql FROM sqlite_master WHERE name = 'store' AND type = 'table'").fetchone()
     return found is not None and not re.search(r"\b(virtual|generated|as\s*\()", str(found[0]), re.IGNORECASE)
 

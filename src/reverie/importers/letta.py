@@ -121,8 +121,8 @@ def _messages(agent: Mapping[str, Any], path: Path, hidden: Mapping[str, str]) -
 
 
 def _message_text(message: Mapping[str, Any]) -> str:
-    """The words of a message. A user's may be packed in JSON, next to events of the program, which have none; an
-    assistant's may be the argument of its tool `send_message`, next to what it thought.
+    """The words of a message. A user's may be packed in JSON; so are events of the program, which have none. An
+    assistant's may be the argument of its tool `send_message`, next to its thoughts.
     """
     text = content_text(message.get("content"))
     if message.get("role") == "user" and isinstance((packed := _object(text)).get("type"), str):

@@ -19,7 +19,7 @@ def fits(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> Iterator[Item]:
-    """One record per section, long ones in pieces. A file of ours is the entry that it was."""
+    """One record per section, long ones in pieces. A file that Reverie exported becomes the entry it was."""
     root = path if path.is_dir() else path.parent
     for one in files(path, ".md", ".markdown"):
         found, name = page(one), one.relative_to(root).as_posix()

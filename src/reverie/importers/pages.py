@@ -74,7 +74,7 @@ def page(path: Path) -> MarkdownFile:
 
 
 def front_matter(text: str, path: Path) -> dict[str, Any]:
-    """Plain pairs, lists, and pairs within a pair are read here; anything richer needs PyYAML."""
+    """The fields of front matter. Pairs, lists and pairs within a pair are read here; anything richer needs PyYAML."""
     results: dict[str, Any] = {}
     lines = text.split("\n")
     name = ""
@@ -126,7 +126,7 @@ def _yaml(text: str, path: Path, number: int) -> dict[str, Any]:
 
 
 def blocks(text: str, first: int = 1) -> Iterator[Block]:
-    """Bullets and paragraphs. What is indented below a bullet belongs to it; fenced code is one block."""
+    """Bullets and paragraphs. Text indented below a bullet belongs to it; fenced code is one block."""
     headings: list[tuple[int, str]] = []
     pending: list[str] = []
     start, bullet, fenced = first, False, ""

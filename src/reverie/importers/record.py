@@ -1,4 +1,4 @@
-"""Output of a format: records to store, and skipped items with the reason."""
+"""The output of a format: records to store, and skipped items with the reason; and the readers that formats share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from uuid import UUID
 
 import orjson
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from reverie.core.clock import LATEST, from_iso
 from reverie.core.errors import Invalid
@@ -34,7 +35,7 @@ class Record(Struct, frozen=True):
     """One memory as its source has it."""
 
     key: str
-    """Its id in the source. The same id and the same words are the same memory; other words are its next version."""
+    """The id in the source. The same id with the same words is the same memory; with other words, its next version."""
     content: str
     place: str
     """Place in the source: a file, with a line when there is one."""
@@ -49,11 +50,11 @@ class Record(Struct, frozen=True):
     expires_at: int | None = None
     pinned: bool = False
     ref: str | None = None
-    """The memory it belongs to; None: the one that is asked for."""
+    """The memory it belongs to; None: the one chosen for the import."""
     mark: str | None = None
-    """A tag of its own by which programs find it, and by which its next version replaces it."""
+    """A tag by which programs find it, and by which its next version replaces it."""
     links: tuple[tuple[str, str], ...] = ()
-    """(key of another record, what it is to this one)."""
+    """(key of another record, its relation to this one)."""
     exact_id: str | None = None
     """Set for an entry that Reverie exported: it is stored under its own id, as it was."""
 
@@ -69,14 +70,14 @@ Item = Record | Skipped
 
 
 def damaged(path: Path, expected: str, line: int | None = None) -> Invalid:
-    """The error of a file that is not as it should be."""
+    """The error for a damaged or foreign file, with what was expected."""
     where = f"{path.name}, line {line}" if line is not None else path.name
     said = expected if expected.startswith((f"{path.name}: ", f"{path.name}, ")) else f"{where}: {expected}"
     return Invalid(f"{said} Nothing was stored.", code="import_damaged")
 
 
 def member(owner: Mapping[str, Any], name: str, kind: type[T], path: Path, place: str) -> T:
-    """A list or an object of an object; empty when it is absent. Another type is damaged."""
+    """The list or the object under a name; empty when it is absent. Raises Invalid for another type."""
     value = owner.get(name)
     if value is None:
         return kind()
@@ -92,7 +93,7 @@ def digest(*parts: str) -> str:
 
 
 def loads(raw: bytes) -> Any:
-    """A JSON document. Half an emoji, which programs in JavaScript write where they cut a text, becomes U+FFFD."""
+    """Parse JSON. Half an emoji, as JavaScript programs leave where they cut a text, becomes U+FFFD."""
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -110,7 +111,7 @@ def _utf8(path: Path, raw: bytes) -> bytes:
 
 
 def json_document(path: Path, expected: str) -> Any:
-    """The one JSON document of a file."""
+    """The JSON document of a file. Raises Invalid."""
     if path.stat().st_size > MAX_FILE:
         raise damaged(path, f"a file of at most {MAX_FILE >> 20} MB was expected. Split it.")
     raw = _utf8(path, path.read_bytes())
@@ -121,7 +122,7 @@ def json_document(path: Path, expected: str) -> Any:
 
 
 def json_lines(path: Path, expected: str) -> Iterator[tuple[int, Any]]:
-    """The numbered JSON documents of a file, one on each line."""
+    """(line number, JSON document) of every line that is not blank. Raises Invalid."""
     with path.open("rb") as file:
         for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
             if len(raw) > MAX_LINE:
@@ -136,7 +137,7 @@ def json_lines(path: Path, expected: str) -> Iterator[tuple[int, Any]]:
 
 
 def text_of(path: Path) -> str:
-    """A text file, UTF-8 with or without a mark."""
+    """The text of a file in UTF-8, with or without a byte order mark. Raises Invalid."""
     if path.stat().st_size > MAX_FILE:
         raise damaged(path, f"a file of at most {MAX_FILE >> 20} MB was expected. Split it.")
     raw = _utf8(path, path.read_bytes())
@@ -150,7 +151,7 @@ def text_of(path: Path) -> str:
 
 
 def content_text(content: Any) -> str:
-    """The text of a message's content: a string, or blocks of which those of text count."""
+    """The text of a message's content: a string, or the text blocks of a list."""
     if isinstance(content, str):
         return content.strip()
     if not isinstance(content, list):
@@ -226,10 +227,8 @@ def in_pieces(record: Record, *, size: int = LONGEST, overlap: int = 0) -> Itera
     if len(record.content) <= size:
         yield record
         return
-    import msgspec
-
     found = pieces(record.content, size=size, overlap=overlap)
     for number, piece in enumerate(found, 1):
         attributes = {**record.attributes, "piece": number, "of": len(found)}
         key = f"{record.key}\0{number}"
-        yield msgspec.structs.replace(record, key=key, content=piece, attributes=attributes)
+        yield replace(record, key=key, content=piece, attributes=attributes)

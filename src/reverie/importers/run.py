@@ -46,9 +46,9 @@ class SourceSummary(Struct, frozen=True):
     entries: int
     """Records that would be stored."""
     duplicates: int
-    """Stored already, or in the source before."""
+    """Stored already, or repeated in the source."""
     restored: int
-    """Taken back by an undo earlier; they would be readable again."""
+    """Taken back by an earlier undo; they would be readable again."""
     findings: Mapping[str, int]
     """Secrets by kind: they would be replaced."""
     skipped: Mapping[str, int]
@@ -84,11 +84,11 @@ class Undone(Struct, frozen=True):
 
 
 class Importer:
-    """One source on its way into a memory, on an embedded host or a remote one."""
+    """Imports one source, on an embedded host or a remote one."""
 
     def __init__(self, host: Host, actor: Actor, path: Path, *, format: str, ref: str | None = None) -> None:  # noqa: A002
         self.id = TimeIds().new()
-        """For `undo`, also when it was stopped half-way."""
+        """For `undo`, also of an import that was interrupted."""
         self._host = host
         self._actor = actor
         self._path = path
@@ -100,7 +100,7 @@ class Importer:
 
     def look(self, *, progress: Progress | None = None) -> SourceSummary:
         """Read the source to its end. Raises Invalid when it is damaged or foreign."""
-        # a remote host keeps its own rules to itself
+        # the rules of a remote host are not known here
         redactor = self._host.parts.redactor if isinstance(self._host, Host) else load_redactor()
         findings: Counter[str] = Counter()
         skipped: Counter[str] = Counter()
@@ -224,7 +224,7 @@ class Importer:
             return []
         try:
             return self._patiently(lambda: self._host.entries.put(self._actor, ref, drafts, operation="IMPORT"))
-        except Conflict:  # an id that appeared meanwhile, or that was erased: one by one
+        except Conflict:  # an id that was taken meanwhile, or erased: one by one
             receipts: list[Any] = []
             for draft in drafts:
                 try:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ReverieMemoryService(BaseMemoryService):
-    """ADK's memory service: sessions, events and explicit memories in, what answers a query out.
+    """ADK's memory service: stores sessions, events and explicit memories, and searches them.
 
     Sessions may be added again and again: an event is stored once, and one that was deleted stays deleted. `subject`:
     entries are about the user, so that `memory.forget(user_id)` reaches them.

@@ -31,10 +31,10 @@ _KIND = "message"
 
 
 class ReverieContextProvider(ContextProvider):
-    """Before a run: the best memory for what the user says, within `budget` tokens, as quoted data. After it: the words
-    of both sides are remembered, unless `remember=False`.
+    """Adds the best memory for the user's input before a run, within `budget` tokens, as quoted data. Stores the words
+    of both sides after it, unless `remember=False`.
 
-    `ref`: whose memory, for example a user's. The store redacts, ranks and dreams; no model is called here.
+    `ref`: the memory, for example one of a user. The store redacts, ranks and dreams; no model is called here.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ReverieContextProvider(ContextProvider):
 class ReverieHistoryProvider(HistoryProvider):
     """The messages of a session, `agent-framework/SESSION`, whole and in order. Without a session: `default`.
 
-    `skip_excluded`: leave out what a compaction has marked as excluded. Other options are the framework's.
+    `skip_excluded`: leave out messages that a compaction has marked as excluded. Other options are the framework's.
     """
 
     def __init__(

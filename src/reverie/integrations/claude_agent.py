@@ -4,8 +4,8 @@
 
     options = ClaudeAgentOptions(session_store=ReverieSessionStore(reverie.open("./memory")))
 
-A session is a memory, `claude/PROJECT/SESSION`, a subagent's transcript one below it. Lines are redacted like
-everything that is stored: a secret that a tool printed is not in the transcript that is resumed.
+A session is a memory, `claude/PROJECT/SESSION`; the transcript of a subagent is a memory below it. Lines are redacted
+like everything that is stored: a secret that a tool printed is not in the transcript that is resumed.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
     storage = ReverieStorage(reverie.open("./memory"))
     crew = Crew(..., memory=Memory(storage=storage, embedder=storage.embed))
 
-A record is an entry: its scope, categories and metadata are attributes. Notes that came in through another door, and
-dreams, are records of the root scope.
+A record is an entry: its scope, categories and metadata are attributes. Notes written through another door, and dreams,
+are records of the root scope.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _ATTRIBUTE = "crewai"
 _BATCH = 500
 _MOST_TEXTS = 4096
-"""Texts of `embed` that a search can still ask for."""
+"""Texts of `embed` that are remembered for searches."""
 _MOST_HITS = 200
 
 Found = list[tuple[MemoryRecord, float]]
@@ -48,8 +48,8 @@ class ReverieStorage:
     """CrewAI's `StorageBackend` in the memory `ref`. Safe to share between threads.
 
     With `embedder=storage.embed` queries are answered by Reverie's own search (words and meaning), without an embedding
-    model. With another embedder its vectors are kept, and each search compares all of a scope. `pin`: whether records
-    are kept out of dreams; with `pin=False` a dream may distil them: then they are no longer found by their id.
+    model. With another embedder its vectors are kept, and each search compares all records of a scope. `pin`: whether
+    records stay out of dreams; with `pin=False` a dream may distil them, and they are no longer found by their id.
     """
 
     def __init__(self, memory: Memory, *, ref: str = "crewai", pin: bool = True) -> None:
@@ -58,7 +58,7 @@ class ReverieStorage:
         self._texts: OrderedDict[tuple[float, ...], str] = OrderedDict()
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Vectors that stand for these texts: `search` asks for the text itself."""
+        """Vectors that stand for these texts: `search` looks up the text behind one."""
         made = []
         for text in texts:
             vector = [byte / 127.5 - 1 for byte in hashlib.sha256(text.encode(errors="surrogatepass")).digest()]

@@ -7,8 +7,8 @@
     graph = builder.compile(store=store)
 
 A namespace is a memory of its own: ("users", "ann") is the ref `langgraph/users/ann`. An item is an entry; its value is
-kept in the entry's attributes, its text is what is searched. Notes that came in through another door, and dreams, are
-items too: their key is the entry's id, their value `{"content": ...}`.
+kept in the entry's attributes, its text is what is searched. Notes written through another door, and dreams, are items
+too: their key is the entry's id, their value `{"content": ...}`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _MOST_QUERY = 4096
 _MOST_HITS = 200
 _MS_PER_MINUTE = 60_000
 _THREADS = 8
-"""Batches of one event loop that are carried out at the same time; further calls wait, and are then one batch."""
+"""Batches of one event loop that run at the same time; further calls wait, and become one batch."""
 
 
 @dataclass
@@ -85,7 +85,7 @@ class ReverieStore(BaseStore):
     `root`: the first part of every ref. `fields`: which paths of a value are searched, unless a put has `index`; all of
     it by default. `ttl`: LangGraph's TTL settings; expired items are never returned. `pin`: whether items are kept out
     of dreams. With `pin=False` a dream may distil them: then `get` no longer finds them, and `search` finds the dream.
-    `subject`: whom the items of a namespace are about, so that forget reaches them.
+    `subject`: gives the person that the items of a namespace are about, so that a forget reaches them.
     """
 
     supports_ttl = True
@@ -155,7 +155,7 @@ class ReverieStore(BaseStore):
                 queue.running -= 1
 
     async def _serve(self, queue: _Queue) -> None:
-        """Carry out what waits, all of it at once, until nothing does."""
+        """Carry out the waiting calls, all of them as one batch, until none waits."""
         try:
             while queue.waiting:
                 calls, queue.waiting = queue.waiting, []
@@ -321,7 +321,7 @@ class ReverieStore(BaseStore):
 
 
 def _check(op: Op) -> None:
-    """Refuse labels that no namespace can have, before anything of a batch is carried out."""
+    """Refuse labels that no namespace can have, before any operation of a batch is carried out."""
     if isinstance(op, GetOp | PutOp):
         paths: list[Any] = [op.namespace]
     elif isinstance(op, SearchOp):

@@ -5,7 +5,7 @@
     block = ReverieMemoryBlock(reverie.open("./memory"), "ann")
     memory = Memory.from_defaults(memory_blocks=[block])
 
-Messages that leave the short-term memory are stored; what answers the newest message goes into the prompt.
+Messages that leave the short-term memory are stored; entries that answer the newest message go into the prompt.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from reverie.library import Memory, Ref
 
 _LEAST = 40
-"""Tokens that a packed memory has besides its lines."""
+"""Tokens of a packed memory without its lines."""
 
 
 class ReverieMemoryBlock(BaseMemoryBlock[str]):
     """Memory block with the entries relevant to the newest message, within `budget` tokens, as quoted data; also stores
     the words of both sides.
 
-    `ref`: whose memory, for example a user's. `remember=False` only reads. When the whole memory is too long, the block
-    is packed again for the tokens that are left, so the best lines stay. No model is called here.
+    `ref`: the memory, for example one of a user. `remember=False` only reads. When the agent's memory is too long,
+    the block is packed again for the tokens that are left, so that the best lines stay. No model is called here.
     """
 
     budget: int

@@ -144,7 +144,7 @@ class ReverieConversationStore(ConversationStore):
 
 
 def recall(ref: Ref, *, budget: int = 1000) -> Processor:
-    """A history processor: puts the best memory for the newest question in front of it, as quoted data."""
+    """Return a history processor that puts the best memory for the newest question before it, as quoted data."""
 
     async def process(messages: list[ModelMessage]) -> list[ModelMessage]:
         question = _text_of(messages[-1]).strip()[:4096] if messages else ""

@@ -37,7 +37,7 @@ class Added:
 
 
 class ReverieMemoryStore(MemoryStore):
-    """A memory of its own for agents, users or teams: `ref`.
+    """A memory store over the memory `ref`, for example one of an agent, a user or a team.
 
     With `extraction` the words of both sides are stored as they were said, and dreams distil them: no model is called
     to extract facts. The same text is stored once by `add`; the same batch of messages once by `add_messages`.

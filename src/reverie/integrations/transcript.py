@@ -24,7 +24,9 @@ _MOST_TEXT = 20_000
 
 
 def drafts(document: Any, text: str, **fields: Any) -> list[dict[str, Any]]:
-    """The drafts of one document; `fields` are of the first, and a part has the id of the first with its number."""
+    """The drafts of one document. `fields` belong to the first; the id of a further part is that of the first with its
+    number.
+    """
     shown = text.encode(errors="replace").decode().replace("\0", " ").strip()[:_MOST_TEXT] or "(no text)"
     first = {"content": shown, "pinned": True, **fields}
     own = dict(fields.get("attributes") or {})
