@@ -1,4 +1,4 @@
-"""Google ADK's memory service on Reverie: a session goes in, what answers a question comes out. No model is called.
+"""Google ADK's memory service on Reverie: add a session, then search for what answers a question. No model is called.
 
 python examples/adk_memory.py [FOLDER or URL]
 """

@@ -1,4 +1,4 @@
-"""The Microsoft Agent Framework with Reverie: history of a session, and what is known before a run. No model is called.
+"""Microsoft Agent Framework with Reverie: the history of a session, and memories before a run. No model is called.
 
 python examples/agent_framework_memory.py [FOLDER or URL]
 """

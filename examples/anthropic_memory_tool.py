@@ -1,8 +1,8 @@
-"""Claude's memory tool on Reverie: what one conversation learns, the next one knows, and a dream tidies up.
+"""Claude's memory tool on Reverie: what one conversation learns, the next one knows.
 
     python examples/anthropic_memory_tool.py
 
-It runs without a network: a scripted model answers in the place of Claude. For the real one, make the client with
+It runs without a network: a scripted model answers instead of Claude. For the real model, make the client with
 `Anthropic()` and an API key.
 """
 

@@ -1,4 +1,4 @@
-"""A session of the Claude Agent SDK kept in Reverie: mirrored as it grows, loaded on another machine, without a model.
+"""A session of the Claude Agent SDK in Reverie: mirrored as it grows, loaded again anywhere. No model is called.
 
 python examples/claude_agent_sessions.py [FOLDER or URL]
 """

@@ -1,4 +1,4 @@
-"""A coding agent with hooks: its session ends, the next one starts with what was said.
+"""Hooks of a coding agent: the end of a session stores its messages, the start of the next one recalls them.
 
     python examples/coding_agent.py ./memory
 

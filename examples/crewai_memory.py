@@ -1,7 +1,7 @@
-"""CrewAI's memory on Reverie, without an embedding model. Scope, categories and importance are given, so no model is
-asked about them either.
+"""CrewAI's memory on Reverie, without an embedding model. Scope, categories and importance are given, so that CrewAI
+asks no model for them.
 
-python examples/crewai_memory.py [FOLDER or URL]
+    python examples/crewai_memory.py [FOLDER or URL]
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""LlamaIndex with Reverie as a block of its memory: what was said in one session answers in the next. The model is
-scripted: it answers with what the memory block has put before it.
+"""LlamaIndex with Reverie as a memory block: what was said in one session is known in the next. The scripted model
+answers with the memory that the block puts into the prompt.
 
-python examples/llama_index_memory.py [FOLDER or URL]
+    python examples/llama_index_memory.py [FOLDER or URL]
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def talk(target: str) -> str:
         block = ReverieMemoryBlock(memory, "ann")
 
         def session(name: str) -> SimpleChatEngine:
-            # A short-term memory of few tokens: what is said goes on to the block at once.
+            # a short-term memory of few tokens, so that messages move to the block at once
             short = Memory.from_defaults(session_id=name, token_limit=40, token_flush_size=20, memory_blocks=[block])
             return SimpleChatEngine(llm=Scripted(), memory=short, prefix_messages=[])
 

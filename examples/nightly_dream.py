@@ -1,11 +1,11 @@
-"""A nightly dream with a report by webhook: one POST per dream, also after a restart.
+"""Report the dreams of the night to a webhook: one POST per dream, also after a restart.
 
 A crash may send a report again, under the same idempotency key.
 
     python examples/nightly_dream.py ./memory https://chat.example/hook
 
-Run it from cron or a systemd timer after the night. A report holds figures and ids,
-never the text of a memory; the position of the last event that was sent is kept in a file in the data folder.
+Run it from cron or a systemd timer in the morning. A report holds figures and ids, never the text of a memory. The
+position of the last event that was reported is kept in a file in the data folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Send = Callable[[dict[str, Any]], None]
 
 
 def post(url: str) -> Send:
-    """Send a report as JSON; an answer other than 2xx raises, and the report is sent again the next time."""
+    """Send a report as JSON. An answer other than 2xx raises, and the next call of `main` sends the report again."""
 
     def send(report: dict[str, Any]) -> None:
         headers = {"Content-Type": "application/json", "Idempotency-Key": report["dream"]}
@@ -36,9 +36,11 @@ def post(url: str) -> Send:
 
 
 def reports(memory: reverie.Memory, *, after: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The dreams after a log position, each with the position of its event."""
+    """The dreams after a log position, each with the position of its event, but for those undone or forgotten since."""
     for event in memory.events(after=after, types=MADE):
         report = memory.dreams.get(str(event.data["dream"]))
+        if report.state != "done":
+            continue
         yield (
             event.seq,
             {
@@ -52,14 +54,16 @@ def reports(memory: reverie.Memory, *, after: int) -> Iterator[tuple[int, dict[s
 
 
 def main(folder: str, send: Send) -> int:
-    """Send what was dreamt since the last call; returns how many reports were sent."""
+    """Report what was dreamt since the last call; return the number of reports sent."""
     place = Path(folder) / "webhook.position"
+    fresh = place.with_suffix(".new")
     sent = 0
     with reverie.open(folder) as memory:
         after = int(place.read_text()) if place.exists() else 0
         for seq, report in reports(memory, after=after):
             send(report)
-            place.write_text(str(seq))  # after the answer: a crash in between sends the report again, with the same key
+            fresh.write_text(str(seq))  # after the answer: a crash in between sends the report again, with the same key
+            fresh.replace(place)
             sent += 1
     return sent
 

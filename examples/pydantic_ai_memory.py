@@ -1,4 +1,4 @@
-"""A Pydantic AI agent that recalls what is known, with a scripted model; its conversation is kept and loaded again.
+"""A Pydantic AI agent that recalls memories, with a scripted model; its conversation is stored and loaded again.
 
 python examples/pydantic_ai_memory.py [FOLDER or URL]
 """

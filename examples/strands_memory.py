@@ -1,7 +1,7 @@
-"""A Strands agent with Reverie as its memory store: what it is asked in one session it knows in the next. The model is
-scripted: it answers with the memory that was put before the question.
+"""A Strands agent with Reverie as its memory store: what it is told in one session it knows in the next. The scripted
+model answers with the memory that is put before the question.
 
-python examples/strands_memory.py [FOLDER or URL]
+    python examples/strands_memory.py [FOLDER or URL]
 """
 
 from __future__ import annotations

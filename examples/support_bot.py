@@ -2,7 +2,7 @@
 
     python examples/support_bot.py ./memory
 
-The model is a function, `answer(prompt, question)`: put your own there. Nothing else changes.
+The model is a function of prompt and question; replace `canned` by your own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Model = Callable[[str, str], str]
 
 
 def canned(prompt: str, question: str) -> str:
-    """A stand-in for a model: it repeats the last thing that is known, so that the example runs offline."""
+    """Stand in for a model, so that the example runs offline: repeat the last known preference."""
     known = [line for line in prompt.splitlines() if "prefers" in line]
     return f"As you asked: {known[-1].strip()}" if known else f"I will find out: {question}"
 

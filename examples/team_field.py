@@ -1,4 +1,4 @@
-"""A team of agents on one Field: each sees what the others found, and where two findings contradict.
+"""A team of agents on one Field: what one agent records, the others find.
 
 python examples/team_field.py
 """

@@ -84,6 +84,52 @@ def test_nightly_dream(tmp_path: Path) -> None:
     assert example.main(str(tmp_path), sent.append) == 1
 
 
+def test_a_dream_that_was_forgotten_or_undone_is_not_reported(tmp_path: Path) -> None:
+    import reverie
+
+    sent: list[dict[str, Any]] = []
+    with reverie.open(tmp_path) as memory:
+        for subject in ("ann", "bob"):
+            notes = memory.ref(subject)
+            notes.put_many(
+                [
+                    {"content": f"On day {n} the ferry left at {n + 5} o'clock, and it rained.", "subject": subject}
+                    for n in range(20)
+                ]
+            )
+            dream = notes.dream()
+            assert dream is not None
+        memory.dreams.undo(dream.id)
+        memory.forget("ann")
+    assert load("nightly_dream").main(str(tmp_path), sent.append) == 0
+    assert sent == []
+
+
+def test_a_crash_while_the_position_of_reports_is_written_stops_no_later_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import reverie
+
+    example = load("nightly_dream")
+    sent: list[dict[str, Any]] = []
+    with reverie.open(tmp_path) as memory:
+        notes = memory.ref("support-bot")
+        notes.put_many([f"On day {n} the ferry left at {n + 5} o'clock, and it rained." for n in range(20)])
+        assert notes.dream() is not None
+    write = Path.write_text
+    with monkeypatch.context() as killed:
+
+        def die(path: Path, _text: str) -> None:
+            write(path, "")
+            raise KeyboardInterrupt
+
+        killed.setattr(Path, "write_text", die)
+        with pytest.raises(KeyboardInterrupt):
+            example.main(str(tmp_path), sent.append)
+    assert example.main(str(tmp_path), sent.append) == 1
+    assert sent[0] == sent[1]
+
+
 def test_notebook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     import json
 
