@@ -10,6 +10,7 @@ scout.record(type="finding", content="The port is 8484.", intent={"purpose": "se
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from reverie.core.entry import valid_tenant
 from reverie.core.errors import Invalid
 from reverie.core.ids import TimeIds
 from reverie.host import Host
+from reverie.http.parsing import parse
 from reverie.protocols.akashik.call import FieldServices
 from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
 from reverie.protocols.akashik.errors import FieldError
@@ -110,7 +112,7 @@ class Field:
 
     def perform(self, document: Mapping[str, Any]) -> Answer:
         """Carry out one message, with its envelope."""
-        return self._ask(lambda: self._held.perform(self.actor, dict(document)))
+        return self._ask(lambda: self._held.perform(self.actor, _as_json(document)))
 
     @property
     def services(self) -> FieldServices:
@@ -312,6 +314,15 @@ class Subscription:
         """End it: no event arrives after this."""
         self.agent.send("SUBSCRIBE", {"action": "unsubscribe", "subscription": {"id": self.id}})
         self.active = False
+
+
+def _as_json(message: Mapping[str, Any]) -> Any:
+    """The message as it would arrive over HTTP: tuples are lists, and whatever JSON cannot hold is refused."""
+    try:
+        return parse(json.dumps(dict(message), allow_nan=False).encode())
+    except (Invalid, RecursionError, TypeError, ValueError):
+        said = "A message holds JSON only: sound text, finite numbers, lists and objects."
+        raise FieldError("INVALID_ENVELOPE", said, operation=message.get("operation")) from None
 
 
 def _settings(target: str | Path | None, level: int | None) -> Settings:

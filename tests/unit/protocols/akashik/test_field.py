@@ -81,3 +81,22 @@ def test_epochs_are_carried_from_answer_to_question() -> None:
         one.epoch = 1000
         assert one.record("x is here", intent="p", confidence=SURE).epoch == 1001
         assert other.within("s").record("y is there", intent="p", confidence=SURE).epoch == 1002
+
+
+@pytest.mark.parametrize("odd", [{"x"}, object(), b"x", "\ud800", float("nan"), "a\x00b"], ids=ascii)
+def test_what_json_cannot_hold_is_refused_with_a_code(odd: object) -> None:
+    with Field() as field:
+        agent = field.register(id="a", role="r")
+        with pytest.raises(AkashikError) as refused:
+            agent.record("The pump runs.", intent="p", confidence=SURE, extra=odd)
+        assert refused.value.code == "INVALID_ENVELOPE"
+        assert refused.value.operation == "RECORD"
+        assert agent.attune(include_own=True).record == []
+
+
+def test_tuples_are_lists() -> None:
+    with Field() as field:
+        agent = field.register(id="a", role="r", interests=("pumps",))
+        made = agent.record("The pump runs.", intent="p", confidence=SURE, tags=("pump", "run"))
+        assert field.unit(made.memory_unit_id).tags == ["pump", "run"]
+        assert len(agent.attune(include_own=True, interests=("pumps",)).record) == 1
