@@ -541,3 +541,30 @@ def test_without_a_scope_and_with_a_compaction_of_its_own_a_request_passes_throu
     assert provider.requests("compact")
     counted = lab.sdk.messages.count_tokens(model=MODEL, messages=list(lab.history))
     assert counted.input_tokens > 0
+
+
+def _nested(depth: int) -> Any:
+    value: Any = "x"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"context_management": {"edits": 5}},
+        {"context_management": {"edits": [{}]}},
+        {"messages": [{"role": "user", "content": [{"type": "tool_result", "content": _nested(700)}]}]},
+        {"messages": [5, None, {"role": "user", "content": "x"}]},
+    ],
+    ids=["edits", "edit", "deep", "items"],
+)
+def test_what_the_proxy_does_not_understand_is_for_the_provider_to_refuse(
+    provider: Emulator, lab: Lab, body: dict[str, Any]
+) -> None:
+    provider.faults["create"] = [Fail(400, "Not that.", kind="invalid_request_error")]
+    sent = {"model": MODEL, "max_tokens": 400, "messages": [{"role": "user", "content": "fact:one"}], **body}
+    headers = {"x-reverie-scope": SCOPE, "x-api-key": provider.key, "anthropic-version": "2026-10-21"}
+    answer = httpx2.post(f"{lab.root}/v1/messages", json=sent, headers=headers, trust_env=False)
+    assert (answer.status_code, answer.json()["error"]["message"]) == (400, "Not that.")

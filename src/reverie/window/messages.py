@@ -81,7 +81,9 @@ class Messages(Dialect):
         pending = state.answerable()
         body = {key: value for key, value in params.items() if key not in ("messages", "context_management")}
         body["messages"] = [item.value for item in [*_remaining_items(state), *pending.increment]]
-        edits = sorted(self._context_edits(state), key=lambda edit: not str(edit["type"]).startswith("clear_thinking"))
+        edits = sorted(
+            self._context_edits(state), key=lambda edit: not str(edit.get("type")).startswith("clear_thinking")
+        )
         if state.mode == "server_side":
             trigger = {"type": "input_tokens", "value": passes.server_threshold(state)}
             edits.append({"type": "compact_20260112", "trigger": trigger})
@@ -215,7 +217,7 @@ def _remaining_items(state: WindowState) -> list[Item]:
 def _edits(params: Mapping[str, Any]) -> list[Json]:
     given = params.get("context_management")
     edits = given.get("edits") if isinstance(given, Mapping) else None
-    return [dict(edit) for edit in edits or () if isinstance(edit, Mapping)]
+    return [dict(edit) for edit in edits if isinstance(edit, Mapping)] if isinstance(edits, list | tuple) else []
 
 
 def _usage(body: Mapping[str, Any]) -> tuple[dict[str, Any] | None, bool]:

@@ -212,8 +212,11 @@ class Proxy:
         given = body.get("input" if self._route == b"/responses" else "messages")
         if not isinstance(scope_id, str) or not scope_id or not isinstance(given, str | list):
             return None, None
-        if self._compacts(given, body):
-            return None, "client_compaction"
+        try:
+            if self._compacts(given, body):
+                return None, "client_compaction"
+        except RecursionError:
+            return None, "window_unavailable"
         left = (b"content-length", b"accept-encoding")
         sent = [(name, value) for name, value in request_headers(headers) if name.lower() not in left]
         return WindowRequest(scope_id, body, sent, scope["query_string"]), None
