@@ -184,6 +184,12 @@ def item_type(value: Any) -> str:
     return "object"
 
 
+def by_id(items: Iterable[Item]) -> dict[str, Item]:
+    """The items that have an id, by it."""
+    named = ((item.value.get("id"), item) for item in items if isinstance(item.value, dict))
+    return {name: item for name, item in named if isinstance(name, str)}
+
+
 def kind_of(value: Any) -> str:
     """The JSON kind of a value."""
     if value is None:

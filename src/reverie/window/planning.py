@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reverie.window.compaction import trigger_tokens
 from reverie.window.continuation import ExpectedItem, align, at_end, mismatch
 from reverie.window.estimate import estimate
-from reverie.window.items import Item, Json
+from reverie.window.items import Item, Json, by_id
 from reverie.window.shape import changed_keys, shape, shape_hash, shape_keys
 from reverie.window.transcript import fitting
 from reverie.window.turn import InputIs, Pending
@@ -156,7 +156,7 @@ def rebuild_body(state: WindowState) -> Json:
 def _expand(state: WindowState, given: list[Item]) -> list[Item]:
     if not any(item.type == "item_reference" for item in given):
         return given
-    known = {item.value["id"]: item for item in state.items if isinstance(item.value.get("id"), str)}
+    known = by_id(state.items)
     return [known.get(str(item.value.get("id")), item) if item.type == "item_reference" else item for item in given]
 
 

@@ -11,7 +11,7 @@ from reverie.window.continuation import ExpectedItem, match_form, matches
 from reverie.window.dialect import Dialect, PassVerdict, Read
 from reverie.window.errors import WindowRefusal, classify_error, refuses_trigger
 from reverie.window.estimate import estimate
-from reverie.window.items import Item, Json, developer_note, input_items, output_items, payload_hash, payloads
+from reverie.window.items import Item, Json, by_id, developer_note, input_items, output_items, payload_hash, payloads
 from reverie.window.pairing import adjusted_cut, boundaries, pair
 from reverie.window.replacement import is_ignored_trigger, replacement_items, retained_messages, validate_replacement
 from reverie.window.streaming import Streaming
@@ -124,13 +124,14 @@ class Responses(Dialect):
     def pass_body(self, state: WindowState, method: str, end: int) -> Json | str:
         prefix = state.items[:end]
         store = _sends_ids(state, state.shape)
-        lookup = {item.value["id"]: item for item in state.items if isinstance(item.value.get("id"), str)}
         begin = state.prune_from
         latest = state.latest_compaction_index
         if begin is None and state.mode == "server_side" and latest is not None and latest >= state.replaced:
             begin = latest  # a chain begins there
         first = adjusted_cut(state.items, begin) if begin is not None and begin < end else 0
-        sent = strip_for_compact(prefix[first:], store, known=lookup, hosted_ids=passes.sends_hosted_ids(state))
+        sent = strip_for_compact(
+            prefix[first:], store, known=by_id(state.items), hosted_ids=passes.sends_hosted_ids(state)
+        )
         if store and state.replaced and not first:
             sent = [*without_message_ids(sent[: state.replaced]), *sent[state.replaced :]]
         if not store and has_references(sent):
