@@ -17,6 +17,7 @@ import yaml
 from tests.postgres import PostgresServer
 
 from reverie.api.cli.main import COMMANDS
+from reverie.core.job import STATUSES
 from reverie.ops.metrics import Metrics
 from reverie.settings import Settings
 from reverie.store.postgres import PostgresStore
@@ -52,6 +53,13 @@ def test_every_series_exists_with_its_labels(where: str, expression: str) -> Non
     used = {label.strip() for part in re.findall(r"by \(([^)]*)\)", expression) for label in part.split(",")}
     used |= set(re.findall(r"(\w+)\s*=", "".join(re.findall(r"\{([^}]*)\}", expression))))
     assert used <= labels, where
+
+
+@pytest.mark.parametrize(("where", "expression"), expressions())
+def test_the_queue_is_named_by_its_statuses_and_counted_once(where: str, expression: str) -> None:
+    asked = re.findall(r'reverie_queue\{status="(\w+)"\}', expression)
+    assert set(asked) <= set(STATUSES), where
+    assert not re.search(r"\bsum\b[^)]*\)?\s*\(reverie_queue", expression), f"{where}: every host counts the same jobs"
 
 
 def test_every_metric_is_on_the_dashboard() -> None:
