@@ -1,4 +1,4 @@
-"""What one tenant's worst does to another: p99 of tenant B idle, and while tenant A attacks the same host.
+"""Isolation of load: the p99 of tenant B alone, and while tenant A attacks the same host.
 
     python -m bench.contention              every attack; 100 requests of each kind of B before it, and 100 during it
     python -m bench.contention --quick      15 of each kind, so that a p99 is the maximum
@@ -6,11 +6,11 @@
     python -m bench.contention --json       figures as JSON
     python -m bench.contention --processor  processor time of the host while B waits, for machines that do other work
 
-For each attack a host with default settings on SQLite, in a process of its own, with 5,000 entries of A. B asks on one
-connection, in turn: one entry, a search, a put, liveness. A attacks from another process with many connections and one
-key, as fast as it is answered; what the host refuses (413, 429) counts as answered. A's process gives way to the host and
-to B (nice 10): on a machine of its own it would not compute on theirs. The figure is a ratio within one run: B's p99
-during the attack by its p99 before the attacks, all hosts together.
+Each attack has a host with default settings on SQLite, in a process of its own, with 5,000 entries of A. B sends on one
+connection, in turn: a read of an entry, a search, a put, a liveness probe. A attacks from another process with many
+connections and one key, as fast as it is answered; a refusal (413, 429) counts as an answer. A's process yields to the
+host and to B (nice 10), since on a machine of its own it would take no processor time from them. The figure is a ratio
+within one run: B's p99 during the attack, divided by its p99 before the attacks on all hosts together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What stays hot: one memory of labelled talk, notes and conversations, before and after a dream, beside other ways.
+"""What stays hot: one memory of labelled talk, notes and conversations, before and after a dream, and other methods.
 
 Lines of bench/data/talk.txt are labelled by hand. The value model was not fitted on them, but
 labels of the same kind were added after one of them was missed, so they are no longer unseen. They are mixed with the

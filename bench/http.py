@@ -4,11 +4,11 @@
     python -m bench http --quick     2 short rounds
     python -m bench http --json      figures as JSON
 
-One server process of ours with default settings (but for the limits of a key), and one with a single Starlette route under the same uvicorn: it parses
-the body and commits one row, durably (WAL, synchronous=FULL), before it answers. Both take puts from 1, 16 and 64
-clients, in turn within each round, so that a machine that is busy is busy for both; the figure is the median of the
-rounds' ratios. Processor time is that of the server process alone. Searches run over 10,000 entries, through HTTP and
-then in this process on the same file.
+One server is Reverie with default settings, apart from the limits of a key. The other is a single Starlette route under
+the same uvicorn that parses the body and commits one row, durably (WAL, synchronous=FULL), before it answers. Both take
+puts from 1, 16 and 64 clients, in turn within each round, so that other load on the machine affects both; the figure is
+the median of the rounds' ratios. Processor time is that of the server process alone. Searches run over 10,000 entries,
+through HTTP and then in this process on the same file.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python -m bench index            10,000 and 100,000 entries
     python -m bench index --quick    10,000 entries
 
-Words: the sixty best of the bench's questions by BM25, the same terms in each. Vectors: the sixty nearest, exact in all.
-A commit: one row in one durable transaction, with and without a row of FTS5 beside it. Cold: what the first question of
-a process pays, reading every row of the memory. Filters: whole searches of Reverie whose filter leaves much, few or
-nothing, beside FTS5 joined with a table of tags, which searches words alone; each question goes to one after the other.
+Words: the sixty best entries for each of the bench's questions by BM25, with the same terms in each index. Vectors: the
+sixty nearest, exact in all. A commit: one row in one durable transaction, with and without a row of FTS5. Cold: the first
+question of a process, which reads every row of the memory. Filters: whole searches of Reverie whose filter leaves many,
+few or no entries, and FTS5 joined with a table of tags, which searches words alone; each question goes to all in turn.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Thirty nights of a growing memory: what is still there, what it costs.
+"""Thirty nights of a growing memory: what it still holds, and what it costs.
 
     python -m bench nights                 # the five corpora in bench/data/distil, in one memory
     python -m bench.nights --locomo FILE   # a file in LoCoMo's format that you have
 
-Every night a thirtieth of a corpus is written, then the memory is dreamt as the nightly schedule does it. At the end:
+Every night a thirtieth of a corpus is written, and the memory is dreamt as by the nightly schedule. Measured at the end:
 `must keep`, the share of statements judged must-keep that are still in hot memory; `answers`, the share of questions that
 hot memory answers; `in three`, the share whose answer is in the first three hits of a search, which goes deep where hot
 memory answers weakly; hot tokens, their share of all that was written, and bytes on disk.

@@ -1,4 +1,4 @@
-"""What seeing what is due costs when there are many tenants, each with a schedule.
+"""The cost of finding due work when there are many tenants, each with a schedule.
 
     python -m bench polls             10,000 tenants on both stores
     python -m bench polls --quick     1,000 on both
@@ -23,7 +23,7 @@ HOUR = 3_600_000
 
 
 class _Clock:
-    """Moves when told to."""
+    """A clock that is advanced by hand."""
 
     def __init__(self) -> None:
         self.at = 1_790_000_000_000

@@ -1,4 +1,4 @@
-"""Reverie on PostgreSQL beside LangGraph's PostgresStore and a naive single-table host, all on one server.
+"""Reverie on PostgreSQL, LangGraph's PostgresStore and a naive single-table host, all on one server.
 
     python -m bench postgres             durable writes, search up to 100,000 entries, dreams by 1, 2 and 4 workers
     python -m bench postgres --quick     fewer rounds, up to 10,000 entries
@@ -64,7 +64,7 @@ def measure(*, quick: bool) -> dict[str, Any]:
 
 
 def dreams_per_second(server: Any, workers: int, *, entries: int, quick: bool) -> float:
-    """How many dreams of so many entries so many worker processes make in a second, for several tenants."""
+    """Dreams a second that so many worker processes make, of so many entries for each of several tenants."""
     import reverie
     from reverie.core.job import Job
     from reverie.jobs.procrastinate import EngineQueue

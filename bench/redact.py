@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="print examples of what went wrong")
     parser.add_argument("--hostile", action="store_true", help="only the price of texts made to be expensive")
     parser.add_argument(
-        "--search", type=int, default=0, metavar="N", help="only the dearest texts that N random changes find"
+        "--search", type=int, default=0, metavar="N", help="only the most expensive texts that N random changes find"
     )
     options = parser.parse_args()
     redactor = Redactor()

@@ -1,9 +1,9 @@
 """A fourth corpus for the redactor: shapes rather than formats, each plain and inside a string of JSON.
 
-Two larger corpora written without sight of the rules brought these shapes up (`docs/benchmarks-details.md`); here every
-shape stands once, with other services, languages and wording than theirs. Holes are those of the rules' own examples
-(`sample.py`), hollow brackets mark what must not survive, an arrow down and left ends a line. The same for the same
-seed.
+The shapes come from two larger corpora that were written without sight of the rules (`docs/benchmarks-details.md`).
+Here every shape occurs once, with other services, languages and wording. Placeholders are those of the rules' own examples
+(`sample.py`), hollow brackets mark what must not survive, an arrow down and left ends a line. The same seed gives the
+same corpus.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ _WRAPS: tuple[Callable[[str], str], ...] = (
 
 
 def search(redactor: Redactor, rounds: int, seed: int = 1, size: int = 40_000) -> list[tuple[float, str]]:
-    """The dearest repeated texts of a search by chance: the best are joined, cut and wrapped, round after round."""
+    """The most expensive repeated texts of a random search, which joins, cuts and wraps the best round after round."""
     r = Random(seed)
     units = [*_REPEATED, *_CONTEXTS, *(fill(text) for rule in RULES for text in (*rule.examples, *rule.near_misses))]
     best = [(0.0, unit) for unit in r.sample(units, 24)]
@@ -229,6 +229,6 @@ def price(redactor: Redactor, text: str) -> float:
 
 
 def prices(redactor: Redactor, size: int = 100_000, *, every_rule: bool = False) -> dict[str, float]:
-    """The price of each hostile text, dearest first."""
+    """The price of each hostile text, the most expensive first."""
     found = {name: price(redactor, text) for name, text in hostile(size, every_rule=every_rule)}
     return dict(sorted(found.items(), key=lambda item: -item[1]))

@@ -1,4 +1,4 @@
-"""What memory takes on PostgreSQL, measured, and what that means for many tenants, computed.
+"""The measured cost of memory on PostgreSQL, and the computed sizes for many tenants.
 
     python -m bench scale             bytes and processor time of an entry, then the sizing tables of docs/scale.md
     python -m bench scale --quick     from fewer entries

@@ -1,4 +1,4 @@
-"""Writing, reading and searching, beside LangGraph's SqliteStore, mem0, and SQLite by hand.
+"""Writing, reading and searching in Reverie, LangGraph's SqliteStore, mem0, and SQLite by hand.
 
     python -m bench store            the whole comparison
     python -m bench store --quick    fewer rounds, up to 10,000 entries

@@ -1,19 +1,19 @@
-"""Make src/reverie/search/confidence.txt: the share of right first hits by how much evidence they have.
+"""Make src/reverie/search/confidence.txt: the share of right first hits by the evidence they have.
 
     python tools/build_confidence.py            # write it, and print how it carries over
     python tools/build_confidence.py --judge    # also over the corpora that nothing is fitted on
 
-Every question of the corpora that were written when the signals had been chosen (`corpora.LATER`) is put to its own
-memory and to one that holds something else, where nothing answers it: so half of the questions have no answer, as in
-the life of an agent. The same for small memories, of one to twenty notes of the corpora (`corpora.samples`). Each
-corpus counts as much as any other, and of each its own memory, the other one and the small ones. The corpora that
-search was made with are left out: it is right more often there than on notes that it does not know. The share of right
-answers among first hits must not fall as their evidence grows, so neighbouring groups that break this are joined
-(isotonic regression by pooling adjacent violators). One line a step: evidence, share.
+Every question of the corpora written after the signals were chosen (`corpora.LATER`) is put to its own memory and to
+one about other things, which does not answer it: so half of the questions have no answer, as in an agent's work. The
+same is done with small memories of one to twenty notes of the corpora (`corpora.samples`). Every corpus has the same
+weight, and so have its own memory, the other one and the small ones. The corpora that search was developed on are left
+out: search is right more often there than on unseen notes. The share of right first hits must not fall as their
+evidence grows, so neighbouring groups that break this are joined (isotonic regression by pooling adjacent violators).
+Each line is a step: evidence, share.
 
-Printed for each corpus, under a table made from all the others: what the first hits that are not weak say and how many
-of them are right, how many right first hits are not weak, and how many questions without an answer, about other things
-and near misses, have only weak hits.
+Printed for each corpus, under a table made from all the others: the confidence of the first hits that are not weak and
+the share of them that is right, the share of right first hits that is not weak, and the share of questions without an
+answer (about other things, and near misses) that have only weak hits.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Make src/reverie/search/lexicon.txt: how much common English words tell, and which words mean nearly the same.
+"""Make src/reverie/search/lexicon.txt: the weights of common English words, and words of nearly the same meaning.
 
     python tools/build_lexicon.py TABLE           # write it
     python tools/build_lexicon.py TABLE --check   # fail when it is not what this script makes
 
-Both are read off a table of word-piece vectors; a list below adds everyday words that are no neighbours there. TABLE is
-the first table of Reverie, the vectors of single pieces: `git show 1197d81:src/reverie/providers/static/table.npy`. The
-present one is trained on sentences, its lengths say something else, and the lexicon was not made again. The rows of
-the table were scaled by how rare a word is, so the length of a row says how much the word tells; rows of a similar
-direction are words of a similar meaning. One line a word: the word, its weight in hundredths, and words of similar
-meaning, up to four of them from the table.
+Both are derived from a table of word-piece vectors; a list below adds everyday words that are not neighbours there.
+TABLE is the first table of Reverie, with vectors of single pieces: `git show
+1197d81:src/reverie/providers/static/table.npy`. The lexicon was not made again from the present table, which is trained
+on sentences: its lengths mean something else. The rows of the first table were scaled by the rarity of a word, so the
+length of a row gives the word's weight; rows of a similar direction are words of a similar meaning. Each line is a
+word, its weight in hundredths, and words of similar meaning, up to four of them from the table.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@
 
     python tools/fit_currency.py [FOLDER]       # FOLDER: also judge conflicts*.json that you have
 
-Pairs of the best hits of every question of our corpora (bench/data; held-out questions are not asked): right are those
-of a changed fact and the note that it replaced, wrong are those where something newer would overtake the answer, and,
-with a small weight, all others. The weights are a logistic regression over them, and the sum that is enough is a
-little below even odds: an overtaken fact in the first place is worse than an answer in the second. Prints the weights,
-which are those in the source, and for each corpus how its own pairs are judged by weights fitted on the others.
+The pairs are taken from the best hits of every question of our corpora (bench/data, without the held-out questions). A
+pair is right if the newer passage is a changed fact and the older one the note that it replaced. It is wrong if
+something newer would overtake the answer, and, with a small weight, in every other case. The weights are those of a
+logistic regression; the threshold is a little below even odds, since an overtaken fact in first place is worse than an
+answer in second. Prints the weights, as they are in the source, and how the pairs of each corpus are judged by weights
+fitted on the others.
 """
 
 from __future__ import annotations

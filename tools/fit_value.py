@@ -1,10 +1,10 @@
-"""Fit the value model of the distiller on the labelled statements, and say how well it does.
+"""Fit the value model of the distiller on the labelled statements, and print how well it does.
 
     python tools/fit_value.py            # fit and write src/reverie/distil/value.npz
     python tools/fit_value.py --check    # only measure: cross-validation on two halves
 
 Two halves are chosen by a hash of the text. Each half is judged by a model that never saw it; those are the figures
-printed. The model that is written is fitted on both halves, its limits are taken from the cross-validation.
+printed. The model that is written is fitted on both halves; its limits come from the cross-validation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write the parts of the documentation that the code already says.
+"""Write the parts of the documentation that come from the code.
 
     python tools/generate_docs.py            write them
     python tools/generate_docs.py --check    exit 1 when a page is not up to date

@@ -2,9 +2,9 @@
 
     python tools/record_examples.py [--check]
 
-The walk of tests/walk.py asks every operation over a socket, on a new SQLite file with a clock that stands still. Ids,
-checksums and times that only this run has become the same ones on every machine. With --check nothing is written, and
-the exit status says whether every example still has the shape of what a host is sent and answers.
+The walk of tests/walk.py calls every operation over a socket, on a new SQLite file with a stopped clock. Ids, checksums
+and times that are particular to the run are replaced by fixed ones, so every machine records the same. With --check
+nothing is written, and the exit status says whether every example still has the shape of its request and answer.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MOST = 3
 
 
 class Stopped:
-    """A clock that stands still."""
+    """A stopped clock."""
 
     def now(self) -> int:
         """The instant of every example."""

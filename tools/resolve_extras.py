@@ -1,4 +1,4 @@
-"""Resolve Reverie and each of its extras with the newest release of what the extra is for.
+"""Resolve Reverie and each of its extras with the newest release of the extra's framework.
 
 python tools/resolve_extras.py          exits 1 when a resolver would fall back to an older release
 

@@ -50,7 +50,7 @@ SHOWN = {
 
 
 def main() -> None:
-    """Take them."""
+    """Take the pictures."""
     asked = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     asked.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
     asked.add_argument("--only", default="")

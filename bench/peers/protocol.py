@@ -44,7 +44,7 @@ class Peer(Protocol):
         """The texts of the best ten, best first."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release every resource."""
 
 
 @runtime_checkable

@@ -67,7 +67,7 @@ def plain(turn: Turn) -> list[dict[str, Any]]:
 
 
 def output(number: int) -> str:
-    """What a step brings."""
+    """The output of a step."""
     return f"fact:step-{number} " + f"What step {number} brought, in some detail. " * 30
 
 
