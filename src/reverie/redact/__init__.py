@@ -1,4 +1,4 @@
-"""Redaction: text in, text without secrets and counts of what was found out. Pure; nothing is ever logged."""
+"""Redaction: text in; text without secrets and the number of findings out. Pure; nothing is ever logged."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,12 @@ __all__ = ["RULES", "KnownSecrets", "Redaction", "Redactor", "load_redactor"]
 
 @cache
 def load_redactor() -> Redactor:
-    """One with the built-in rules for all of a process: it never changes, and its automata grow to 150 MB."""
+    """Return the process's redactor with the built-in rules. It never changes, and its automata grow to 150 MB."""
     return Redactor()
 
 
 def __getattr__(name: str) -> Any:
-    """The rule table, made when first used: it is long, and reading memory needs none of it."""
+    """Build `RULES` at first use: the table is long, and reading memory does not need it."""
     if name != "RULES":
         raise AttributeError(f"module 'reverie.redact' has no attribute {name!r}")
     from reverie.redact import rules

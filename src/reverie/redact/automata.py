@@ -8,25 +8,25 @@ from typing import Final
 
 import re2
 
-# Room for the automata, which are built while text is read. Too little room makes them start over again and again.
+# Memory for the automata, which are built while text is read. With too little they start over again and again.
 _MEMORY: Final = 64 << 20
-# Nanoseconds a byte: the price of an automaton that knows the text, and the credit that every byte earns.
+# Nanoseconds per byte: the cost in an automaton that has its states, and the credit that every byte earns.
 _WARM: Final = 50
 _EARNED: Final = 80
-# Nanoseconds that every text earns besides: what the other way costs more for a text of one line.
+# Nanoseconds that every text earns in addition: the extra cost of the other way for a text of one line.
 _EARNED_EACH: Final = 20_000
 _CREDIT: Final = 20_000_000
-# The credit of automata that have read nothing, which is not earned again. Three hundred ordinary notes teach them most
-# of what they will ever meet, for 50 to 120 ms. With a fiftieth of a second a process that stores one entry at a time
-# sent the next thousands the other way, which costs three to eight times as much each.
+# The credit of new automata, which is not earned again. Three hundred ordinary notes build most of the states they will
+# ever need, for 50 to 120 ms. With a credit of 20 ms, a process that stores one entry at a time sent the next thousands
+# the other way, which costs three to eight times as much each.
 _LENT: Final = 200_000_000
-# Less is what reading the clock costs, and a short text on a busy machine, where the automata are no longer in the
-# processor's cache: with 20 microseconds nine in ten puts of a busy host were sent the slow way.
+# Less is noise: the cost of reading the clock, or of a short text on a busy machine, where the processor's cache has
+# lost the automata. With 20 microseconds, nine in ten puts of a busy host were sent the slow way.
 _NOTICED: Final = 100_000
 _PROBE: Final = 1024
 _PROBED: Final = 8 * 1024
 _LONG: Final = 64 * 1024
-# Multiples of it, without their whole part, are spread evenly however many there are.
+# The fractional parts of its multiples are spread evenly, however many there are.
 _GOLDEN: Final = 0.6180339887498949
 
 
@@ -59,14 +59,14 @@ class Automata:
         self._probes = 0
 
     def match(self, data: bytes) -> list[int] | None:
-        """The numbers of the patterns that occur in `data`; None when finding out would cost too much."""
+        """Return the numbers of the patterns that occur in `data`; None when the search would cost too much."""
         if (self._credit < _CREDIT or len(data) > _LONG) and not self._affords(data):
             return None
         return self.search(data)
 
     def _affords(self, data: bytes) -> bool:
-        """Whether the credit lasts for all of `data`, to judge by two pieces of it: other ones each time, because the
-        automata know those of the last time, and nothing of what is around them."""
+        """Whether the credit lasts for all of `data`, estimated from two pieces of it. The pieces differ each time: the
+        automata already have the states for the last ones, and for nothing around them."""
         earned = min(self._credit + len(data) * _EARNED + _EARNED_EACH, _CREDIT)
         self._credit = max(self._credit, earned)
         before = self._credit

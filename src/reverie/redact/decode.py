@@ -1,9 +1,9 @@
 """Secrets in another notation: percent signs, escapes, entities, quoted-printable, base64, hex, look-alike letters,
 wrapped lines, sums of strings.
 
-Decode once and look. A decoded copy is only looked at; what is found in it is cut from the original, whole. Text is
-decoded line by line, runs of base64 and of hex by themselves, and only when they hold text. Linear: every byte is
-decoded once per level, and levels are few.
+A decoded copy is only scanned; finds in it are cut from the original, whole. Text is decoded line by line, runs of
+base64 and of hex by themselves, and only when they hold text. Linear: every byte is decoded once per level, and levels
+are few.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from reverie.redact.entropy import remembered
 from reverie.redact.markers import Lazy, spans
 
 _SHORT: Final = 16
-"""Bytes. Notations up to this length are remembered: a text has few different ones, and many of each."""
+"""Bytes. Escapes up to this length are memoised: a text has few different ones, and many of each."""
 
-# Letters of other alphabets that look like Latin ones, and those they look like.
+# Letters of other alphabets, and the Latin letters they look like.
 _ALIKE: Final = dict(
     zip(
         "\u0430\u0435\u043e\u0440\u0441\u0445\u0443\u0456\u0458\u0455\u051b\u0501\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0405\u0406\u0408"
@@ -43,7 +43,7 @@ def _alike_runs() -> bytes:
     return b"|".join(letter + b"(?:" + b"|".join(letters) + b")*" for letter in letters)
 
 
-# Signs that join strings in one language or another.
+# Operators that concatenate strings in one language or another.
 _PLUS: Final = rb"(?:\+|\.{1,2}|&|\|\|)"
 ENCODED: Final = (
     rb"%(?:[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})|\\(?:x[0-9A-Fa-f]{2}|u\{?[0-9A-Fa-f]{2}|[0-3][0-7]{2})|&(?:#[0-9xX]|[a-z]{2,8};)"
@@ -57,8 +57,8 @@ RUN: Final = (
 )
 """Prefilter for runs of base64 or hex."""
 
-# Alternatives begin with a few bytes of their own, so that the search skips from one such byte to the next. A lone sign
-# of quoted-printable has a letter in it: `=42` is nearly always a number.
+# Each alternative begins with one of a few bytes, so that the search skips from one such byte to the next. A lone
+# quoted-printable escape must have a letter in it: `=42` is nearly always a number.
 _ONE: Final = re.compile(
     rb"%(?:(?P<percent>[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*)|u(?P<wide>[0-9A-Fa-f]{4}))"
     rb"|\\(?P<css>0{4}[2-7][0-9A-Fa-f]|[2-7][0-9A-Fa-f](?: |(?![0-9A-Fa-f])))"
@@ -74,7 +74,7 @@ _HEX: Final = (
     rb"|0x[0-9A-Fa-f]{2}(?:,[ ]?0x[0-9A-Fa-f]{2}){7,})"
 )
 _BETWEEN_PAIRS: Final = re.compile(rb"[ :,]+(?:0x)?|0x")
-# A line end and an indent, also between two strings that are joined, or the soft line break of quoted-printable.
+# A line end and an indent, also between two concatenated strings; or the soft line break of quoted-printable.
 _BREAK: Final = rb"[ \t\r\\]*\n[ \t]+"
 _INDENTED: Final = (
     rb"(?:" + _BREAK + rb"(?:[>|#*] ?)?"
@@ -91,18 +91,19 @@ _NEXT: Final = re.compile(_GAP)
 _WORD: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.~-"
 _DIGIT: Final = re.compile(rb"[0-9]")
 _LONGEST: Final = 256
-# Control characters that text does not have.
+# Control characters that do not occur in text.
 _BINARY: Final = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Decoded(NamedTuple):
-    """A decoded copy, and for each replaced piece where it begins there, where it began, and both ends."""
+    """A decoded copy, and its replaced pieces: start in the copy, start in the original, end in the copy, end in the
+    original."""
 
     plain: bytes
     pieces: list[tuple[int, int, int, int]]
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        """A span of the copy as a span of the original, replaced pieces whole."""
+        """Convert a span of the copy to a span of the original, replaced pieces whole."""
         return self._at(start, last=False), self._at(end, last=True)
 
     def _at(self, position: int, *, last: bool) -> int:
@@ -157,7 +158,7 @@ def _decode_escape(kind: str | None, text: bytes, whole: bytes) -> bytes | None:
         made.decode()
     except UnicodeDecodeError:
         return None
-    # A line end would make two lines of one: the plain copy for strings sees to those.
+    # A line end would split the line: escaped ones are left to the plain copy for string literals.
     return made.replace(b"\n", b" ").replace(b"\r", b" ").replace(b"\x00", b"") or None
 
 
@@ -165,7 +166,7 @@ _short = remembered(_decode_escape)
 
 
 def runs(lines: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Runs of base64 and hex in `lines` that hold text: (start, end, the text)."""
+    """Yield the runs of base64 and hex in `lines` that hold text: (start, end, the text)."""
     for whole, digits, pairs in spans(_HEX).each(lines):
         start, end = digits if digits[0] >= 0 else pairs
         number = lines[start:end] if digits[0] >= 0 else _BETWEEN_PAIRS.sub(b"", lines[start:end])
@@ -183,7 +184,7 @@ def runs(lines: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _text(raw: bytes) -> bytes | None:
-    """`raw` when it is text; of two bytes a letter in ASCII, the letters."""
+    """Return `raw` if it is text; UTF-16 of ASCII letters becomes ASCII."""
     if b"\x00" in raw:
         raw = raw[2:] if raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else raw
         raw = raw[::2] if not raw[1::2].strip(b"\x00") else raw[1::2] if not raw[::2].strip(b"\x00") else raw
@@ -197,12 +198,12 @@ def _text(raw: bytes) -> bytes | None:
 
 
 def continues(data: bytes) -> bool:
-    """Whether a line may continue the one before it."""
+    """Whether `data` has a line that may continue the one before it."""
     return b"\n " in data or b"\n\t" in data or b"=\n" in data or b"=\r\n" in data
 
 
 def continued(data: bytes) -> Iterator[tuple[int, Decoded]]:
-    """Join words that continue after a line end and an indent: yields the start of each and the joined copy."""
+    """Join words that continue after a line end and an indent: yield the start of each and the joined copy."""
     done = 0
     gap = _gap(data, 0)
     while gap is not None:
@@ -227,7 +228,7 @@ def continued(data: bytes) -> Iterator[tuple[int, Decoded]]:
 
 
 def _gap(data: bytes, position: int) -> re.Match[bytes] | None:
-    """The next indented line end that may part a token: one with a digit near it in the words on either side."""
+    """Return the next indented line end that may split a token: one with a digit in a word next to it."""
     found = _PARTED.search(data, position)
     gap = None if found is None else _NEXT.search(data, found.start(), found.end())
     for _ in range(_MOST_LINES):  # The word may have begun lines before, without a digit.

@@ -1,8 +1,7 @@
-"""Text full of words for secrets, in which every word is judged by itself.
+"""Text full of credential words, in which every word is judged by itself.
 
-Where one word in three is `token` or `password`, everything is next to such a word, and judging each value together
-with each of them would cost more than the text is worth. So each word is judged once, by its own shape, and in doubt it
-goes.
+Where one word in three is `token` or `password`, every value is near such a word, and judging each value together with
+each of them would exceed the budget. So each word is judged once, by its own shape, and redacted when in doubt.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from reverie.redact.rules.plausible import (
 
 _END: Final = rb"[\s\"'`,;:<>=|&()\[\]{}\\]"
 _IN: Final = rb"[^\s\"'`,;:<>=|&()\[\]{}\\]"
-# Short words in small letters are passed over at once.
+# Short words in lower case are skipped at once.
 _WORD: Final = re.compile(rb"(?<!%s)(?![a-z]{1,19}(?:%s|\Z)|REDACTED:|dense-secret\])%s{6,}" % (_IN, _END, _IN))
 _LONGEST: Final = 256
-# More words that are no plain ones are not judged one by one: so many, and so many in every kilobyte.
+# Up to this many words, and this many more per kilobyte, are judged one by one.
 _LEAST: Final = 200
 _PER_KILOBYTE: Final = 24
 _NEAR: Final = 40
@@ -36,7 +35,7 @@ _MIXED: Final = re.compile(
     rb"(?<!%s)(?!REDACTED:|dense-secret\])(?:(?=%s*?[0-9])(?=%s*?[A-Za-z])|(?=%s*?[!@#$^*+~]))%s{6,}"
     % (_IN, _IN, _IN, _IN, _IN)
 )
-# Letters and digits in turn, twice, and no version (`v1beta1`), duration (`2h30m15s`), size or character set.
+# Letters and digits alternating twice, but no version (`v1beta1`), duration (`2h30m15s`), size or character set.
 _TURNS: Final = re.compile(
     r"(?!v?[0-9]+(?:alpha|beta|rc|a|b)[0-9]+[a-z]?\Z|(?:[0-9]+[a-z])+\Z|[0-9]+(?:x[0-9]+)+[a-z]*\Z|utf)"
     r"[A-Za-z0-9]*(?:[A-Za-z][0-9]+[A-Za-z]+[0-9]|[0-9][A-Za-z]+[0-9]+[A-Za-z])[A-Za-z0-9]*"
@@ -44,7 +43,7 @@ _TURNS: Final = re.compile(
 
 
 def suspects(data: bytes) -> Iterator[tuple[int, int]]:
-    """The words of `data` that may be secrets."""
+    """Yield the words of `data` that may be secrets."""
     matches = list(_WORD.finditer(data))
     if len(matches) > _LEAST + len(data) * _PER_KILOBYTE // 1024:
         yield from _shaped(data)
@@ -58,7 +57,7 @@ def suspects(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _shaped(data: bytes) -> Iterator[tuple[int, int]]:
-    """The words of letters and digits or with symbols, neighbours together with what is between them."""
+    """Yield the words with letters and digits or with symbols; neighbours and the text between them as one span."""
     start = end = -_NEAR
     for match in _MIXED.finditer(data):
         if match.start() - end >= _NEAR:
@@ -72,7 +71,7 @@ def _shaped(data: bytes) -> Iterator[tuple[int, int]]:
 
 @remembered
 def _is_suspect(text: str) -> bool:
-    """Letters and digits, or symbols among letters, that make no name, term, address or code."""
+    """Whether letters and digits, or symbols among letters, make no name, term, address or code."""
     if _TURNS.fullmatch(text):
         return True
     if text.isalpha() and text.islower():

@@ -1,12 +1,12 @@
-"""The redactor: text in, text without secrets and counts of what was found out.
+"""The redactor: text in; text without secrets and counts of findings out.
 
 One pass finds spans in three ways: known values, look-alike markers, and the rule table. Overlapping spans become one
-marker. A replacement can bring a new secret about (a known value that contains part of a marker, say), so passes are
-repeated over what changed until nothing does. That fixed point is the promise: what `text` returns holds no
-registered value in any of its forms, and redacting it again changes nothing.
+marker. A replacement can create a new secret (a known value that contains part of a marker, for example), so passes
+over the changed parts are repeated until nothing changes. That fixed point is the promise: the result of `text` holds
+no registered value in any of its forms, and redacting it again changes nothing.
 
-Why this ends: count 1 for a character outside markers, 2 for a marker whose label we wrote, 3 for any other marker.
-Every replacement lowers the sum. A registry built to make it end slowly meets `_WIDEN_AFTER` and `_GIVE_UP_AFTER`.
+Termination: count 1 for a character outside markers, 2 for a marker whose label we wrote, 3 for any other marker.
+Every replacement lowers the sum. A registry built to delay the end runs into `_WIDEN_AFTER` and `_GIVE_UP_AFTER`.
 """
 
 from __future__ import annotations
@@ -58,44 +58,44 @@ ALGORITHM: Final = "13"
 KNOWN: Final = "known-secret"
 FORM_LEAK: Final = "form-leak"
 DENSE: Final = "dense-secret"
-"""Label of a suspect in a text so full of words for secrets that each word is judged by itself."""
+"""Label of a suspect in a text so full of credential words that each word is judged by itself."""
 
-# Labels of earlier versions, in markers that are stored.
+# Labels written by earlier versions; stored markers still have them.
 _FORMER: Final = frozenset({"told-in-words", "told-pair", "foreign-secret"})
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 _WIDEN_AFTER: Final = 8
 _GIVE_UP_AFTER: Final = 16
 # A notation within a notation is decoded; deeper nesting is not.
 _DEPTH: Final = 2
-# With so many of its words gone, a block was judged word by word before, and is so again.
+# A block with this many dense markers was judged word by word before, and is again.
 _WAS_DENSE: Final = 64
 _DENSE_MARKER: Final = markers.PREFIX + DENSE.encode() + b"]"
 _BETWEEN: Final = b"\n\n\n"
-# Bytes of a block from which one rule is long work: others get their turn before the next.
+# From this block size on (bytes), other threads get a turn before each rule.
 _LARGE: Final = 16 * 1024
-# Distance behind its block within which a value over several lines is searched for in such a text.
+# In a text that ran dry, a multi-line rule reads this many bytes beyond its block.
 _REACH: Final = 4 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Redacted text and how many findings of each kind it had. Findings never carry a value."""
+    """Redacted text, and the number of findings by kind. Findings never carry a value."""
 
     text: str
     findings: Mapping[str, int]
 
 
-# Ranks. A BYOK marker hides its whole content; a known secret is named by its id; then the table in its order.
+# Ranks. A BYOK marker hides its whole content; a known secret is named by its id; then the rules in table order.
 _BYOK, _KNOWN, _RULE, _VARIANT, _GENERIC, _DENSE = 0, 1, 10, 1_000, 2_000, 3_000
 
 
 class Redactor:
-    """Finds and replaces secrets. Never changes, safe to share between threads."""
+    """Finds and replaces secrets. Immutable; safe to share between threads."""
 
     def __init__(self, rules: Sequence[Rule] | None = None) -> None:
         self._given = rules
 
-    # The table is read, and compiled, at the first text: a process that only reads memory never needs it.
+    # The table is loaded and compiled at the first text: a process that only reads memory never needs it.
 
     @cached_property
     def _rules(self) -> tuple[Rule, ...]:
@@ -111,7 +111,7 @@ class Redactor:
 
     @cached_property
     def triggers(self) -> list[bytes]:
-        """List the patterns of the prefilter: triggers of the rules, then all else that calls for a closer look."""
+        """List the patterns of the prefilter: triggers of the rules, then those for leaked markers and encoded text."""
         return [
             *(rule.trigger.encode() for rule in self._rules),
             markers.LEAK,
@@ -121,7 +121,7 @@ class Redactor:
             decode.RUN,
         ]
 
-    # Their numbers, as that list has them.
+    # Indices of the last five in that list.
     _leak = cached_property(lambda self: len(self._rules))
     _disguise = cached_property(lambda self: len(self._rules) + 1)
     _escape = cached_property(lambda self: len(self._rules) + 2)
@@ -134,7 +134,7 @@ class Redactor:
 
     @cached_property
     def _copies(self) -> dict[int, Callable[[bytes, KnownSecrets, Meter, int], Iterable[Span]]]:
-        """Triggers that belong to no rule but call for a decoded copy: what scans it and returns spans of the lines."""
+        """Map triggers for encoded text to the methods that scan a decoded copy and yield spans of the original."""
         return {
             self._disguise: self._disguised,
             self._escape: self._escaped,
@@ -197,7 +197,7 @@ class Redactor:
         return [changed.get(text) or Redaction(text, _NOTHING) for text in texts]
 
     def changed(self, texts: Sequence[str], known: KnownSecrets = KnownSecrets.EMPTY) -> dict[str, Redaction]:
-        """The texts that something was found in, each redacted: the batch is filtered as one."""
+        """Return the redaction of every text with a finding. The batch is filtered as one text."""
         results: dict[str, Redaction] = {}
         for batch in paced(batches([text.encode("utf-8", "surrogatepass") for text in texts])):
             starts, joined = batch.starts, batch.joined
@@ -220,7 +220,7 @@ class Redactor:
         return results
 
     def value(self, value: JSON, known: KnownSecrets = KnownSecrets.EMPTY) -> tuple[JSON, Mapping[str, int]]:
-        """`value` with every string in it redacted, keys too, and the findings in all of them.
+        """Redact every string in `value`, keys included; also return the findings of all of them.
 
         Keys that become equal are numbered, so that nothing is lost. A string under a key such as
         `password` is judged together with that key.
@@ -266,7 +266,7 @@ class Redactor:
         return rebuilt, MappingProxyType(dict(findings))
 
     def _fresh(self, key: str, taken: set[str], known: KnownSecrets) -> str:
-        """`key`, or the first numbered form of it, that is free and needs no redaction itself."""
+        """Return `key` if it is free, else its first numbered form that is free and needs no redaction."""
         number, candidate = 1, key
         while candidate in taken or (number > 1 and self.text(candidate, known).findings):
             number += 1
@@ -274,7 +274,7 @@ class Redactor:
         return candidate
 
     def _under(self, key: str, text: str, known: KnownSecrets, findings: Counter[str]) -> str:
-        """`text` as the value of `key`: what the rules say of `key: "text"`, when they say so of the whole text."""
+        """Redact `text` as the value of `key`, if a rule finds it up to its end in the line `"key": "text"`."""
         line = encode(_line(key, text))
         start = len(line) - 1 - len(encode(text))
         for span in self._scan(line, [(0, len(line))], KnownSecrets.EMPTY)[0]:
@@ -292,8 +292,8 @@ class Redactor:
         earlier: int = 0,
         fresh: Sequence[Range] | None = None,
     ) -> tuple[list[Span], bool]:
-        """The spans of `data` to replace, disjoint and in order, found within line-aligned `regions`; and whether there
-        was more to judge than the text is worth. `earlier`: passes before this one; `fresh`: what they did not see.
+        """Return the spans to replace within line-aligned `regions` of `data`, disjoint and in order, and whether the
+        budget of the text ran dry. `earlier`: number of passes before this one; `fresh`: the parts that they changed.
         """
         spans = list(_registered(data, regions, known)) if known else []
         located: set[int] = set()
@@ -310,7 +310,7 @@ class Redactor:
                 first, last = core(data, (start, end))
                 found = self._spans(data, chunk, start, hits, known, meter, _DEPTH)
                 spans.extend(span for span in found if span.end > first and span.start < last)
-                # Rules over several lines have seen the text from here to its end, unless they were broken off.
+                # Multi-line rules have read the text from here to its end, unless they were broken off.
                 located.update(hit for hit in hits if not meter.ran_dry and self._spans_lines(hit))
         for start, end in widened(regions, len(data)):
             part = data if end - start == len(data) else data[start:end]
@@ -321,8 +321,8 @@ class Redactor:
     def _touched(
         self, hits: dict[int, list[Range]], fresh: Sequence[Range] | None, start: int
     ) -> dict[int, list[Range]]:
-        """The hits in a block at `start` that touch what is new. Rules that go by words for secrets stay: how many
-        places they judged depends on the budget."""
+        """Return the hits in the block at `start` that touch a fresh part. Generic rules keep all of their hits: how
+        many places they have judged depends on the budget."""
         if fresh is None:
             return hits
         ends = [end - start for _, end in fresh]
@@ -350,8 +350,8 @@ class Redactor:
         meter: Meter,
         depth: int,
     ) -> Iterator[Span]:
-        """Yield the finds in `chunk`, which begins at `offset` of `data`. `depth`: how many times what it holds may be
-        decoded; below `_DEPTH` it is a decoded copy itself.
+        """Yield the finds in `chunk`, which begins at `offset` of `data`. `depth`: levels of decoding left; below
+        `_DEPTH` the chunk itself is a decoded copy.
         """
         left: set[Range] = set()
         for index, ranges in hits.items():
@@ -401,14 +401,14 @@ class Redactor:
             yield from self._by_rule(index, data, chunk, offset, ranges, meter)
 
     def _spans_lines(self, index: int) -> bool:
-        """Whether it is a rule over several lines."""
+        """Whether `index` is that of a multi-line rule."""
         return index < len(self._rules) and self._rules[index].locate is not None
 
     def _copied(
         self, plain: bytes, known: KnownSecrets, meter: Meter, depth: int, near: Sequence[int] | None = None
     ) -> list[Span]:
-        """The finds in a decoded copy, by rules, of registered values, and in copies of it; with `near`, around these
-        places."""
+        """Return the finds in a decoded copy, and in copies of that copy, by rule and by registered value. `near`:
+        search only around these places."""
         meter.work(len(plain) // BYTES_COPIED)
         hits = self._filter.match(plain, near)
         if depth <= 0:
@@ -430,10 +430,10 @@ class Redactor:
             yield Span(offset + s, offset + e, rank, rule.label, rule.label)
 
     def _located(self, rule: Rule, data: bytes, offset: int, size: int, meter: Meter) -> Iterator[Range]:
-        """Yield the finds of a rule over several lines in a block, and in all that follows it.
+        """Yield the finds of a multi-line rule in a block and in all that follows it.
 
-        In a text that ran dry, each block has its own turn. Where the steps end, the rest of the block goes, unless
-        the rule is generic: then its words are judged by themselves."""
+        In a text that ran dry, each block is searched in its own turn. When the steps run out, the rest of the block is
+        redacted, unless the rule is generic: then the words of the block are judged by themselves."""
         end = offset + size + _REACH if meter.ran_dry else len(data)
         for start, stop in rule.locate(data[offset:end]) if rule.locate else ():
             price = rule.price
@@ -485,7 +485,7 @@ class Redactor:
             yield span._replace(start=start, end=end)
 
     def _unpacked(self, lines: bytes, known: KnownSecrets, meter: Meter, depth: int) -> Iterator[Span]:
-        """Runs of base64 or hex with something in them: each is replaced whole."""
+        """Yield the runs of base64 or hex that hold a secret, whole."""
         runs = list(decode.runs(lines))
         if not runs:
             return
@@ -502,7 +502,7 @@ class Redactor:
             yield span._replace(start=start, end=end)
 
     def _continued(self, part: bytes, at_byte: int, known: KnownSecrets, meter: Meter, earlier: int) -> Iterator[Span]:
-        """Tokens and registered values that a line end and an indent part, in the part of the text from `at_byte`."""
+        """Yield tokens and values that an indented line break splits; `part` begins at `at_byte` of the text."""
         copies = list(decode.continued(part))
         if not copies:
             return
@@ -524,8 +524,11 @@ class Redactor:
                 yield span._replace(start=at_byte + offset + start, end=at_byte + offset + end)
 
     def _settle(self, data: bytes, spans: list[Span], known: KnownSecrets) -> list[Span]:
-        """Disjoint spans in order: grown to whole characters and whole markers, merged where they overlap, and without
-        those that would replace a marker by a marker for no reason."""
+        """Return the spans disjoint and in order: grown to whole characters and markers, merged where they overlap.
+
+        A span that would only replace markers by a marker is dropped, unless it lies inside one with an untrusted
+        label.
+        """
         canonical = [(m.start(), m.end(), m.group(1)) for m in markers.canonical(data)]
         starts = [marker[0] for marker in canonical]
         grown: list[Span] = []
@@ -552,7 +555,7 @@ class Redactor:
 
 
 def _line(key: str, text: str) -> str:
-    """The line in which a value is judged together with its key; empty where the key says nothing about it."""
+    """Return the line in which a value is judged together with its key; empty where the two make no such line."""
     # A redacted key is no context: it would not have been one before it was redacted.
     if "[REDACTED:" in key or len(text) > LONG_VALUE or '"' in text or "\n" in text or '"' in key or "\n" in key:
         return ""
@@ -560,7 +563,7 @@ def _line(key: str, text: str) -> str:
 
 
 def _registered(data: bytes, regions: Sequence[Range], known: KnownSecrets) -> Iterator[Span]:
-    """Registered values within the regions."""
+    """Yield the registered values within the regions."""
     whole = len(regions) > 1 and regions[0][0] == 0 and regions[-1][1] == len(data)
     for start, end in [(0, len(data))] if whole else regions:
         for s, e, label in known.find(data[start:end]):

@@ -16,9 +16,9 @@ _memos: list[Callable[[], None]] = []
 
 
 def remembered(judge: _Judge, most: int = 4096) -> _Judge:
-    """`judge` with a memo of its last answers, `most` of them.
+    """Wrap `judge` with a memo of its last `most` answers.
 
-    A text with many words for secrets asks about the same candidates again and again, once for every rule and every
+    In a text with many credential words the same candidates are judged again and again, once for every rule and every
     such word nearby. Candidates are short: patterns are bounded.
     """
     found = lru_cache(maxsize=most)(judge)
@@ -27,7 +27,7 @@ def remembered(judge: _Judge, most: int = 4096) -> _Judge:
 
 
 def forget_candidates() -> None:
-    """Empty every memo, after a text with secrets: none stays in the process longer than it takes to redact it."""
+    """Empty every memo after a text with secrets: no secret stays in the process longer than its redaction takes."""
     for clear in _memos:
         clear()
 
@@ -37,8 +37,8 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# The letter pairs English (and the Latin part of most programming vocabulary) is made of. A string of random
-# letters has about a third of its pairs in this set, a word four fifths or more. That gap separates `connection-pool`
+# The letter pairs of English, and of the Latin part of most programming vocabulary. A string of random letters has
+# about a third of its pairs in this set, a word four fifths or more. That gap separates `connection-pool`
 # from `qzxvkpwj` better than Shannon entropy can on strings this short.
 _COMMON_PAIRS = words(
     """
@@ -61,7 +61,7 @@ _UUID = re.compile(r"\A[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\Z")
 
 
 def shannon(text: str) -> float:
-    """Bits per character of `text`, by its own letter counts."""
+    """Return the bits per character of `text`, by its own letter counts."""
     if not text:
         return 0.0
     counts = map(text.count, set(text))
@@ -81,7 +81,7 @@ def is_wordy(letters: str) -> bool:
 
 @remembered
 def word_share(text: str) -> float:
-    """The share of the letters and digits of `text` that sit inside words of four letters or more."""
+    """Return the share of the letters and digits of `text` that belong to words of four letters or more."""
     if not _WORDLIKE.search(text):
         return 0.0
     words = total = 0
@@ -95,18 +95,18 @@ def word_share(text: str) -> float:
 
 
 def is_hex(text: str) -> bool:
-    """Hex digits of one letter case only."""
+    """Whether `text` is hex digits in one letter case."""
     return bool(_HEX.match(text))
 
 
 def is_uuid(text: str) -> bool:
-    """The 8-4-4-4-12 form."""
+    """Whether `text` has the 8-4-4-4-12 form."""
     return bool(_UUID.match(text))
 
 
 @remembered
 def looks_random(text: str) -> bool:
-    """Whether `text` looks drawn by a machine: many different characters, kinds mixed, hardly a word in it."""
+    """Whether `text` looks machine-made: many different characters, kinds mixed, hardly a word in it."""
     if len(text) < 8:
         return False
     if text.isascii():
@@ -120,14 +120,14 @@ def looks_random(text: str) -> bool:
         return digits >= 2 and letters >= 2
     share = word_share(text)
     if not digits:
-        # Base62 without a digit: one in twenty at sixteen characters. Camel case is made of words, this is not.
+        # One in twenty base62 strings of sixteen characters has no digit. Camel case is made of words, these are not.
         has_both = text.lower() != text != text.upper()
         return has_both and len(text) >= 16 and share <= 0.3
     return share <= 0.55
 
 
 def luhn(text: str) -> bool:
-    """The check digit of payment cards; other characters than digits are skipped."""
+    """Whether the check digit of a payment card is right; characters other than digits are skipped."""
     digits = [int(c) for c in text if "0" <= c <= "9"]
     if len(set(digits)) < 2:
         return False
@@ -136,7 +136,7 @@ def luhn(text: str) -> bool:
 
 
 def mod97(text: str) -> bool:
-    """The check digits of an IBAN; blanks are skipped."""
+    """Whether the check digits of an IBAN are right; blanks are skipped."""
     iban = "".join(text.split()).upper()
     if not iban.isalnum() or not iban.isascii():
         return False
@@ -144,5 +144,5 @@ def mod97(text: str) -> bool:
 
 
 def is_plain_word(value: bytes) -> bool:
-    """A short word in lower case, which only a quoted literal can make a secret of."""
+    """Whether `value` is a short word in lower case, which is a secret only as a quoted literal."""
     return len(value) < 20 and value.isalpha() and value.islower()

@@ -1,7 +1,7 @@
 """Text inside a string literal of JSON or code: unescape `\\n` and `\\"`, and map offsets back to the original.
 
 The output of an agent's tool is often stored as such a string: the line of a file begins behind `\\n` and a
-quote is `\\"`. Rules therefore also look at the plain copy, and what they find there is cut from the original.
+quote is `\\"`. Rules therefore also scan the plain copy, and their finds are cut from the original.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def unescape(data: bytes) -> tuple[bytes, list[int]]:
 
 
 def escaped(at: list[int], position: int) -> int:
-    """A position in the plain copy as one of the original, where every escape takes two bytes instead of one."""
+    """Convert a position in the plain copy to one in the original, where every escape takes two bytes."""
     return position + bisect_left(at, position)
 
 

@@ -1,4 +1,4 @@
-"""Prefilter: the patterns that occur in a text, and the parts of it that need a closer look."""
+"""Prefilter: finds the patterns that occur in a text, and the parts of the text in which they do."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from reverie.redact.markers import presence
 from reverie.redact.rules.required import FOLDED, all_required
 from reverie.redact.spans import Range, pieces
 
-# Patterns that no string announces are searched for so many at a time when they are searched for in noise.
+# In noise, patterns without required strings are searched for this many at a time.
 _FEW: Final = 4
 
 
 class PatternFilter:
-    """Patterns, found in one of two ways that give the same answer.
+    """Finds patterns in one of two ways, which give the same answer.
 
-    All of them are compiled to a few automata, which are fastest on text of a kind they have read before. What those
-    cannot afford is searched for the strings that the patterns need: one pass finds two thousand of them at a price
-    that no text can raise, and a pattern is then searched for only near one of its strings. Patterns without such a
-    string are few.
+    All patterns are compiled to a few automata, which are fastest on text of a kind they have read before. Text that
+    would cost these too much is searched for the required strings of the patterns: one pass finds two thousand strings
+    at a cost that no text can raise, and a pattern is then searched for only near one of its strings. Patterns without
+    required strings are few.
     """
 
     def __init__(self, groups: Sequence[Sequence[tuple[int, bytes]]]) -> None:
@@ -38,7 +38,7 @@ class PatternFilter:
 
     @cached_property
     def _users(self) -> dict[bytes, list[int]]:
-        """The patterns that need each string."""
+        """Map each string to the patterns that require it."""
         users: dict[bytes, list[int]] = {}
         for number, strings in self._required.items():
             for string in sorted(strings):
@@ -59,8 +59,8 @@ class PatternFilter:
     def match(
         self, data: bytes, near: Sequence[int] | None = None, skipped: Collection[int] = ()
     ) -> dict[int, list[Range]]:
-        """The numbers of the patterns that occur in `data`, ascending, each with the parts of it where it does, without
-        the `skipped` ones; with `near`, only in parts within reach of these places."""
+        """Map the numbers of the patterns that occur in `data`, ascending, to the parts in which they do. Patterns in
+        `skipped` are left out; with `near`, only parts within reach of these places are searched."""
         found: dict[int, list[Range]] = {}
         for parts in paced(pieces(data, near)):
             start, end = max(0, parts[0][0] - 1), parts[-1][1]
@@ -75,20 +75,20 @@ class PatternFilter:
         return {number: found[number] for number in sorted(found)}
 
     def _verified(self, number: int, data: bytes, parts: list[Range], *, sure: bool) -> list[Range]:
-        """The parts in which a pattern occurs."""
+        """Return the parts in which a pattern occurs."""
         if sure and len(parts) == 1:
             return parts
         within = presence(self._patterns[number]).within
         # With the byte before: a pattern may begin with the line end before its line.
         if not sure and len(parts) > 1:
-            # Most candidates are none, which is found out for all parts at once.
+            # Most candidates do not occur; one search over all parts shows it.
             text = b"\n".join([data[max(0, start - 1) : end] for start, end in parts])
             if not within(text, 0, len(text)):
                 return []
         return [(start, end) for start, end in parts if within(data, max(0, start - 1), end)]
 
     def _candidates(self, text: bytes, offset: int, parts: list[Range]) -> dict[int, list[Range]]:
-        """The patterns that may occur in `text`, which begins at `offset` and has these parts, and in which of them."""
+        """Map the patterns that may occur in `text` to the parts that may have them; `text` begins at `offset`."""
         automaton, users = self._strings
         hits = automaton.find_matches_as_indexes(text.translate(FOLDED), overlapping=True)
         ends = [hit[2] + offset for hit in hits]

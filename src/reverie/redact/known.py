@@ -20,8 +20,8 @@ MIN_LENGTH: Final = 8
 _FALLBACK_LABELS: Final = ("secret", "hidden", "value", "0")
 _LAST_RESORT: Final = b"*"
 _ROUNDS: Final = 16
-# Below this many patterns, adding two registries builds one automaton (milliseconds); above, they are kept side by
-# side, so that a run can add its handful of secrets to a tenant's thousands at no cost.
+# Below this many patterns, adding two registries builds one automaton, in milliseconds. Above, the automata are kept
+# apart, so that a run can add its handful of secrets to a tenant's thousands at no cost.
 _MERGE_BELOW: Final = 2_000
 
 
@@ -48,7 +48,7 @@ def _base64_cores(raw: bytes) -> Iterator[bytes]:
 
 
 def _forms(value: str) -> set[bytes]:
-    """`value` as it is, and URL-encoded, JSON-escaped, HTML-escaped and in base64."""
+    """Return `value` as it is, URL-encoded, JSON-escaped, HTML-escaped, in hex and in base64."""
     texts = {value, value.strip(), fold(value)}
     texts |= {quote(value, safe="", errors="surrogatepass"), quote(value, errors="surrogatepass")}
     texts |= {quote_plus(value, errors="surrogatepass"), html.escape(value), html.escape(value, quote=False)}
@@ -114,7 +114,7 @@ class KnownSecrets:
         self._squeezed: KnownSecrets | None = None
 
     def __add__(self, other: KnownSecrets) -> KnownSecrets:
-        """Both registries in one; on the same value, the left one's id is used."""
+        """Join two registries; for a value in both, the id of the left one is used."""
         if not self._patterns or not other._patterns:
             return self if self._patterns else other
         joined = KnownSecrets()
@@ -135,7 +135,7 @@ class KnownSecrets:
 
     @property
     def ids(self) -> frozenset[str]:
-        """The labels that markers for these secrets carry."""
+        """The labels of the markers for these secrets."""
         return self._ids
 
     @property
@@ -153,7 +153,7 @@ class KnownSecrets:
         return found
 
     def replaced(self, text: str) -> str:
-        """`text` with a marker for every value in it, and nothing else changed: no rule is asked."""
+        """Replace every registered value in `text` by its marker; no rule is applied."""
         data = encode(text)
         for _ in range(_ROUNDS):
             found = sorted(self.find(data), key=lambda match: (match[0], -match[1]))
@@ -171,7 +171,7 @@ class KnownSecrets:
         return data.decode("utf-8", "replace")
 
     def squeezed(self) -> KnownSecrets:
-        """The same registry without the blanks inside its values: for text from which blanks were taken."""
+        """Return the same registry with white space removed from its values, for text without white space."""
         if self._squeezed is None:
             squeezed = self
             if any(len(form.split()) > 1 for part in self._patterns for form in part):
@@ -183,8 +183,8 @@ class KnownSecrets:
     def marker(self, label: str) -> bytes:
         """A marker for `label` in which no registered value occurs.
 
-        A value may be part of the marker itself (somebody's password is `REDACTED`, or an id contains its value);
-        then another label is tried, and when the frame is the value, the marker is a single star.
+        A value may be part of the marker itself: a password is `REDACTED`, or an id contains its value. Then other
+        labels are tried; when the frame itself holds the value, the marker is a single star.
         """
         made = self._markers.get(label)
         if made is None:

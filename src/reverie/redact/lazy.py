@@ -22,5 +22,5 @@ class _Lazy:
 
 
 def lazy(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """A pattern that behaves as the compiled one; not for functions of `re`, which want the pattern itself."""
+    """Return a pattern that behaves as the compiled one does. The functions of `re` do not accept it."""
     return cast("re.Pattern[AnyStr]", _Lazy(source, flags))

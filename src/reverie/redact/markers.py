@@ -28,13 +28,13 @@ _ROOM_PER_STEP: Final = 4096
 
 @cache
 def compiled(pattern: bytes) -> re2._Regexp:
-    """A linear-time pattern over bytes; a byte above 127 is a byte, so any text can be searched. Compiled once."""
+    """Compile a linear-time pattern, once. It is matched byte by byte, so any text can be searched."""
     return _with_room(pattern, _options())
 
 
 def _with_room(pattern: bytes, options: re2.Options) -> re2._Regexp:
-    """The pattern, with room for the states of its automaton: where there is too little, RE2 goes over to a way of
-    searching that is fifty times as slow. Room is taken only as states are made."""
+    """Compile the pattern with memory for the states of its automaton: with too little, RE2 falls back to a search that
+    is fifty times as slow. Memory is taken only as states are made."""
     made = re2.compile(pattern, options)
     room = min(made.programsize * _ROOM_PER_STEP, _MOST_ROOM)
     if room > options.max_mem:
@@ -52,9 +52,9 @@ def _options() -> re2.Options:
 
 
 class Spans:
-    """The matches of such a pattern as plain spans, the whole match first, then its groups ((-1, -1): took no part).
+    """Matches of such a pattern as plain spans: the whole match, then its groups ((-1, -1): took no part).
 
-    The package's own match objects ask for the number of groups at every look, which costs more than matching does.
+    The package's own match objects ask for the number of groups at every access, which costs more than matching does.
     """
 
     __slots__ = ("_match",)
@@ -63,7 +63,7 @@ class Spans:
         self._match = compiled(pattern)._regexp.Match
 
     def after(self, data: bytes, position: int, end: int | None = None) -> list[tuple[int, int]] | None:
-        """The first match at or behind `position`, and before `end`."""
+        """Return the first match between `position` and `end`."""
         end = len(data) if end is None else end
         if position > end:
             return None
@@ -71,19 +71,19 @@ class Spans:
         return None if found[0][0] < 0 else found
 
     def at(self, data: bytes, position: int, end: int) -> list[tuple[int, int]] | None:
-        """The match that begins at `position`, and ends before `end`."""
+        """Return the match that begins at `position` and ends at `end` at the latest."""
         found: list[tuple[int, int]] = self._match(re2._Anchor.ANCHOR_START, data, position, end)
         return None if found[0][0] < 0 else found
 
     def each(self, data: bytes, position: int = 0, end: int | None = None) -> Iterator[list[tuple[int, int]]]:
-        """All matches between `position` and `end`, none of which is empty, without overlap."""
+        """Yield all matches between `position` and `end`, without overlap. No match may be empty."""
         while (found := self.after(data, position, end)) is not None:
             yield found
             position = found[0][1]
 
 
 class Presence:
-    """Whether such a pattern occurs in a part of a text, and nothing about where."""
+    """Tests whether such a pattern occurs in a part of a text."""
 
     __slots__ = ("_match",)
 
@@ -104,7 +104,7 @@ spans = cache(Spans)
 
 
 class Lazy:
-    """A pattern of that kind, compiled when it is first used: few texts need more than a few of them."""
+    """Such a pattern, compiled at first use: few texts need more than a few of them."""
 
     def __init__(self, pattern: bytes) -> None:
         self._pattern = pattern
@@ -115,8 +115,8 @@ class Lazy:
         return value
 
 
-# Here and for brackets the standard library's engine: it returns many small matches far faster, and a pattern without
-# nested repetition is linear in it as well.
+# The standard library's engine, here and for brackets: it returns many small matches far faster, and is linear as well
+# for a pattern without nested repetition.
 CANONICAL: Final = re.compile(rb"\[REDACTED:(" + LABEL + rb")\]")
 _LABEL: Final = re.compile(LABEL)
 
@@ -163,15 +163,15 @@ _LEAK: Final = (
     + _COLON + rb")?)"
 )  # fmt: skip
 _BRACKET: Final = re.compile(b"(?i)" + b"|".join(b"(" + _spellings(b) + b")" for b in b"[ < { ( ] > } )".split()))
-# `[BYOK:ab]cd]`: a value with a lone closing bracket in it. Only when more of a word and another closing bracket
-# follow without a blank.
+# `[BYOK:ab]cd]`: a value with a lone closing bracket in it. Accepted only if the rest of a word and another closing
+# bracket follow without a blank.
 _TAIL: Final = Lazy(rb"[A-Za-z0-9_+/=.!@#$%^&*~-]{1,128}[\]>})]")
 
 _SQUARE, _ANGLE, _CURLY, _ROUND = range(4)
 
 
 class Leak(NamedTuple):
-    """A look-alike marker in the bytes searched, and the label that takes its place."""
+    """A look-alike marker in the bytes searched, and the label of the marker that replaces it."""
 
     start: int
     end: int
@@ -197,7 +197,7 @@ def _masked(marker: re.Match[bytes]) -> bytes:
 
 
 def find_leaks(data: bytes, *, canonical: bool = True) -> Iterator[Leak]:
-    """The look-alikes in `data`, in order, never overlapping; canonical markers as well, unless they are not wanted.
+    """Yield the look-alikes in `data`, in order, never overlapping; canonical markers too, if `canonical` is set.
 
     Never crosses a line. Brackets inside a value must balance; a BYOK marker that is never closed reaches to the end
     of its line. Linear in the length of `data`: brackets are paired once per line.
@@ -209,7 +209,7 @@ def find_leaks(data: bytes, *, canonical: bool = True) -> Iterator[Leak]:
         if start < done:
             continue
         marker = CANONICAL.match(data, start)
-        if marker:  # By far the most frequent, and its brackets need no pairing.
+        if marker:  # By far the most frequent case; its brackets need no pairing.
             done = marker.end()
             yield Leak(start, done, marker.group(1).decode("ascii"))
             continue

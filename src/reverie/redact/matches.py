@@ -1,4 +1,4 @@
-"""The matches of one rule in a text: found by its pattern, judged by its check."""
+"""Matches of one rule in a text: found by its pattern, judged by its check."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from reverie.redact.rules.rule import Rule
 
 LONG_VALUE: Final = 200
-"""Longest value that a rule's pattern can match; a value of this length is extended to the end of the word."""
+"""Values of this length or longer are extended to the end of the word: a pattern may have matched only a part."""
 LONG_WORD: Final = markers.compiled(rb"[A-Za-z0-9+/=_.~%-]*")
 
-# A marker with nothing else in the word it is.
+# A marker that is a whole word.
 _ALONE: Final = re.compile(rb"\[REDACTED:[A-Za-z0-9_.-]{1,64}\](?=[\s\"'`,;<>)}]|\Z)")
 _LINE_END: Final = ord("\n")
 _QUOTES: Final = b"\"'`"
@@ -28,8 +28,8 @@ _QUOTES: Final = b"\"'`"
 def matches(
     rule: Rule, pattern: markers.Spans, chunk: bytes, ranges: Sequence[Range], meter: Meter
 ) -> Iterator[tuple[int, int]]:
-    """The secrets one rule finds in these ranges of `chunk`: its first group that took part, or the whole match without
-    groups. It stops where the meter has nothing left."""
+    """Yield the secrets that one rule finds in these ranges of `chunk`: the first group that took part in a match, or
+    the whole match. Stops when the meter has no steps left."""
     position = 0
     for first, stop in ranges:
         position = max(position, first - 1)  # A pattern may begin with the line end before its line.
@@ -47,7 +47,7 @@ def matches(
             if b"\\" in chunk[start:end]:
                 end = before_escape(chunk, start, end)
             span = rule.judge(chunk, begin, start, end)
-            if span is None or span[0] == span[1]:  # It may itself begin with a key.
+            if span is None or span[0] == span[1]:  # The refused value may itself begin with a key.
                 meter.work(REFUSAL if span else _price(rule, chunk, begin, start, end), generic=rule.generic)
                 position = max(start if end - start <= LONG_VALUE + 56 else end, begin + 1)
                 continue
@@ -60,7 +60,7 @@ def matches(
 
 
 def _price(rule: Rule, chunk: bytes, begin: int, start: int, end: int) -> int:
-    """Steps for a value that was dismissed: a plain word without quotes is at once."""
+    """Return the steps for a value that was dismissed: fewer for a plain word without quotes."""
     plain = start > begin and chunk[start - 1] not in _QUOTES and is_plain_word(chunk[start:end])
     return WORD if plain else rule.price
 
@@ -68,7 +68,7 @@ def _price(rule: Rule, chunk: bytes, begin: int, start: int, end: int) -> int:
 def _next(
     rule: Rule, pattern: markers.Spans, chunk: bytes, position: int, stop: int, meter: Meter
 ) -> list[Range] | None:
-    """The next match, as long as there is something left for looking."""
+    """Return the next match, as long as the meter has steps left."""
     if meter.dry if rule.generic else meter.spent:
         return None
     found = pattern.after(chunk, position, stop)

@@ -4,47 +4,47 @@ from __future__ import annotations
 
 from typing import Final
 
-# Steps, about a microsecond of processor time each: some for every text, and more with every kilobyte.
+# Steps, about a microsecond of processor time each: a basic amount for every text, and more for every kilobyte.
 LEAST_STEPS: Final = 10_000
 STEPS_PER_KILOBYTE: Final = 440
-# Later passes over the same text have a quarter each time.
+# Each later pass over the same text has a quarter of the steps per kilobyte.
 _LATER: Final = 2
-# Eighths of the steps that rules may take which go by words for secrets.
+# Eighths of the steps that generic rules may take.
 _GENERIC: Final = 6
 _BYTES_PER_STEP: Final = 220
 _STRETCH: Final = 15
 SEARCH: Final = 2
 """Steps for one search by a pattern, in addition to the bytes it reads."""
 BYTES_COPIED: Final = 12
-"""Bytes of a decoded copy that take a step."""
+"""Bytes of a decoded copy per step."""
 RULE: Final = 60
-"""Steps, at most, for each rule that a block or a copy is searched for: of many rules, each is cold."""
+"""Steps, at most, for each rule that a block or a copy is searched for: among many rules, each is cold."""
 PLACE: Final = 4
-"""Steps for each part of a text that a rule is searched for in."""
+"""Steps for each part of a text in which a rule is searched for."""
 VERDICT: Final = 12
-"""Steps for asking a rule whether what its pattern found is a secret, unless the rule has a price of its own."""
+"""Steps for judging a match of a rule's pattern, unless the rule has a price of its own."""
 WORD: Final = 2
-"""Steps for the same about a plain word without quotes."""
+"""Steps for judging a plain word without quotes."""
 REFUSAL: Final = 40
-"""Steps for a value about which every question was asked, and that is no secret: a rule then gives an empty span."""
+"""Steps for a value that passed every quick check and is no secret: a rule then gives an empty span."""
 FIND: Final = 16
-"""Steps for a find: it is merged with others, replaced, and the text around it is read again."""
+"""Steps for a find, which is merged with others and replaced; the text around it is read again."""
 
 
 class Meter:
     """The budget of one text: a basic amount, and more for every block read.
 
-    Everything a text can cause again and again takes steps: parts searched, bytes read there, candidates, verdicts,
-    finds, pieces decoded. In a block whose steps for generic rules are taken, these are off and its words are judged by
-    themselves: it is `dry`. A block that took all of its steps is `spent`: what has not been judged by then goes.
-    Rules over several lines look ahead; their steps are taken from the stretch of text that they look at. Once that had
-    none left, the rule was `broken` off, and the words of all that follows are judged by themselves.
+    All work that a text can cause repeatedly takes steps: parts searched, bytes read there, candidates, verdicts,
+    finds, pieces decoded. A block is `dry` when the steps of its generic rules are used up: these rules are then off,
+    and its words are judged by themselves. It is `spent` when all of its steps are used up: matches not judged by then
+    are redacted. Multi-line rules look ahead; their steps are taken from the stretch of text that they read. When a
+    stretch has none left, the rule is `broken` off, and the words of all that follows are judged by themselves.
     """
 
     __slots__ = ("_ahead", "_generic", "_per_kilobyte", "_steps", "broken", "dry", "ran_dry", "spent")
 
     def __init__(self, size: int = 0, earlier: int = 0) -> None:
-        """`earlier`: passes over the same text before this one."""
+        """`earlier`: number of passes over the same text before this one."""
         self._per_kilobyte = STEPS_PER_KILOBYTE >> _LATER * earlier
         earned = size * self._per_kilobyte // 1024
         self._steps = (LEAST_STEPS >> earlier) + earned
@@ -53,7 +53,7 @@ class Meter:
         self.broken = self.dry = self.spent = self.ran_dry = False
 
     def earn(self, size: int, start: int = 0) -> None:
-        """The next block, of `size` bytes from `start`, without the steps that were taken ahead."""
+        """Add the steps of the next block, `size` bytes from `start`, less those taken ahead."""
         earned = size * self._per_kilobyte // 1024
         if self._ahead:
             stretches = range(start >> _STRETCH, (start + size >> _STRETCH) + 1)
@@ -63,7 +63,7 @@ class Meter:
         self.dry, self.spent = self.broken, False
 
     def work(self, steps: int, *, generic: bool = False) -> bool:
-        """Whether there were so many steps left; they are taken in any case."""
+        """Take steps; return whether work may go on."""
         self._steps -= steps
         if generic:
             self._generic -= steps
@@ -74,11 +74,11 @@ class Meter:
         return not (self.dry if generic else self.spent)
 
     def read(self, size: int, *, generic: bool = False) -> bool:
-        """The same for a search that read `size` bytes."""
+        """Take the steps of a search that read `size` bytes; return whether work may go on."""
         return self.work(SEARCH + size // _BYTES_PER_STEP, generic=generic)
 
     def look_ahead(self, position: int, steps: int) -> bool:
-        """Whether the stretch of text at `position`, behind the present block, had so many steps left."""
+        """Take steps from the stretch of text at `position`, behind this block; return whether work may go on."""
         stretch = position >> _STRETCH
         taken = self._ahead[stretch] = self._ahead.get(stretch, 0) + steps
         if taken > self._per_kilobyte * 5 << _STRETCH >> 12:

@@ -1,7 +1,7 @@
 """A plain copy of disguised text: no invisible characters, no look-alike letters or brackets.
 
-Somebody who hides `[BYOK:...]` or a token behind zero-width characters, full-width letters or colour codes still
-shows it to a reader. Rules therefore also look at the folded copy, and what they find there is cut from the original.
+A token or `[BYOK:...]` disguised with zero-width characters, full-width letters or colour codes is still legible to a
+reader. Rules therefore also scan the folded copy, and their finds are cut from the original.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from reverie.core.subject import INVISIBLE
 
 _INVISIBLE: Final = INVISIBLE | {0x7F} | {c for c in range(0x20) if c not in (0x09, 0x0A, 0x0D)}
-"""Characters a reader does not see: also the control characters other than tab, line feed and carriage return."""
+"""Characters a reader does not see, control characters other than tab, line feed and carriage return among them."""
 _BRACKETS: Final = {
     "[": "\u27e6\u3010\u3014\u3016\u3018\u301a\ufe5d\u2045\u2772\u2983\u298b\u298d\u298f\u2e22\u2e24\u2e26\ufe47",
     "]": "\u27e7\u3011\u3015\u3017\u3019\u301b\ufe5e\u2046\u2773\u2984\u298c\u298e\u2990\u2e23\u2e25\u2e27\ufe48",
@@ -61,7 +61,7 @@ DISGUISE: Final = (
 
 
 def fold(text: str) -> str:
-    """`text` without invisible characters and colour codes, with plain letters, brackets and blanks."""
+    """Remove invisible characters and colour codes from `text`; make its letters, brackets and blanks plain."""
     if text.isascii() and text.isprintable():
         return text
     if "\x1b" in text:
@@ -70,7 +70,7 @@ def fold(text: str) -> str:
 
 
 def unfold(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Character spans of `fold(text)` as spans of `text`, invisible characters inside them included."""
+    """Convert character spans of `fold(text)` to spans of `text`, invisible characters inside them included."""
     hidden: set[int] = set()
     if "\x1b" in text:
         for match in _COLOUR.finditer(text):

@@ -1,4 +1,4 @@
-"""Spans of bytes: merged, grown, replaced, and the regions of a text that are looked at again."""
+"""Spans of bytes: merged, grown, replaced; and the regions of a text that are scanned again."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Final, NamedTuple
 from reverie.redact.known import KnownSecrets, encode
 
 _BLOCK: Final = 32 * 1024
-# A rule is searched for where its trigger is: in a piece of the block.
+# A rule is searched for in the pieces of a block that have its trigger.
 _PIECE: Final = 512
-# Short lines so near each other are looked at together, with what is between them.
+# Short lines this near each other are scanned together, with the text between them.
 _GAP: Final = 64
 _WINDOW: Final = 3 * 1024
-# No pattern reaches further.
+# No pattern matches more bytes.
 OVERLAP: Final = 1024
 _NEAR: Final = 512
 _TOGETHER: Final = 2 * _BLOCK
-# So many finds, with no more than so many bytes between them, are replaced together.
+# From this many finds on, those with at most `_SPARSE` bytes between them are replaced together.
 _MANY: Final = 500
 _SPARSE: Final = 8
 _LINE_END: Final = ord("\n")
-# Around a change, a long line and a word wrapped over lines are read up to this distance.
+# Bytes read around a change in a long line, and around a word wrapped over lines.
 _AROUND: Final = 4 * 1024
 
 
 class Span(NamedTuple):
-    """Bytes that are taken out, and the marker that takes their place."""
+    """Bytes to remove, and the label of the marker that replaces them."""
 
     start: int
     end: int
@@ -39,8 +39,8 @@ Range = tuple[int, int]
 
 
 def pieces(chunk: bytes, near: Sequence[int] | None = None) -> list[list[Range]]:
-    """`chunk` as short ranges, in groups of those that touch: see `_pieces`. While a group is searched no other thread
-    computes, so it is short."""
+    """Divide `chunk` into short ranges (see `_pieces`), in groups of those that touch. While a group is searched, no
+    other thread computes, so groups are short."""
     ranges = _pieces(chunk, near)
     if len(ranges) == 1:
         return [ranges]
@@ -53,8 +53,8 @@ def pieces(chunk: bytes, near: Sequence[int] | None = None) -> list[list[Range]]
 
 
 def _pieces(chunk: bytes, near: Sequence[int] | None = None) -> list[Range]:
-    """`chunk` as short ranges: whole lines, and of a long line parts that overlap. With `near`, in ascending order,
-    only the lines of these places, and of a long line what is around them, unless they are everywhere."""
+    """Divide `chunk` into short ranges: whole lines, and overlapping parts of a long line. With `near` (ascending),
+    only the lines of these places, or their surroundings in a long line, unless there are too many places."""
     made: list[Range] = []
     start, size = 0, len(chunk)
     if near is not None and size > _WINDOW and len(near) * _PIECE < size:
@@ -77,7 +77,7 @@ def _pieces(chunk: bytes, near: Sequence[int] | None = None) -> list[Range]:
 
 
 def lines_of(chunk: bytes, ranges: Sequence[Range]) -> Iterator[tuple[int, bytes]]:
-    """The lines that the ranges, in ascending order, touch, and where they begin; neighbouring lines in one piece."""
+    """Yield the lines that the ascending ranges touch, each with its start; adjoining lines come in one piece."""
     start = end = -1
     for first, last in ranges:
         if last <= end:
@@ -94,7 +94,7 @@ def lines_of(chunk: bytes, ranges: Sequence[Range]) -> Iterator[tuple[int, bytes
 
 
 def swarm(spans: list[Span]) -> list[Span]:
-    """Disjoint spans in order; where hardly anything is between them, neighbours as one, with what is between them.
+    """Join neighbouring spans (disjoint and in order) with the text between them, where that is hardly anything.
 
     A text made of nothing but finds would grow with every marker, and all of it would be read again."""
     if len(spans) <= _MANY:
@@ -114,7 +114,7 @@ def swarm(spans: list[Span]) -> list[Span]:
 
 
 def merge(spans: list[Span]) -> list[Span]:
-    """Overlapping spans as one, named by the one of lowest rank."""
+    """Merge overlapping spans; the one of lowest rank gives the label."""
     spans.sort(key=lambda span: (span.start, -span.end, span.rank))
     merged: list[Span] = []
     for span in spans:
@@ -144,7 +144,7 @@ def replaced(data: bytes, spans: list[Span], known: KnownSecrets) -> tuple[bytes
 
 
 def blocks(data: bytes) -> list[tuple[int, int]]:
-    """`data` as blocks of whole lines, so that a rule that fires in one block is not run over all others."""
+    """Divide `data` into blocks of whole lines, so that a rule that fires in one block is not run over all others."""
     blocks: list[tuple[int, int]] = []
     start = 0
     while len(data) - start > _BLOCK:
@@ -159,9 +159,9 @@ def blocks(data: bytes) -> list[tuple[int, int]]:
 
 
 def around(data: bytes, changed: list[Range], reach: int) -> list[Range]:
-    """The lines in which a change can have brought something new about, `reach` bytes to either side included.
+    """Return the lines in which a change can have created a find, `reach` bytes to either side included.
 
-    Of a long line, what is around the change."""
+    Of a long line, only the surroundings of the change."""
     regions: list[Range] = []
     for start, end in changed:
         if regions and end + reach + _AROUND // 2 <= regions[-1][1]:
@@ -178,7 +178,7 @@ def around(data: bytes, changed: list[Range], reach: int) -> list[Range]:
 
 
 def core(data: bytes, region: Range) -> Range:
-    """Return the part of a region in which finds count: not next to an edge where the region cuts the text."""
+    """Return the part of a region in which finds count: not next to an edge that cuts a line."""
     start, end = region
     return start + OVERLAP * _cuts(data, start), end - OVERLAP if _cuts(data, end) else len(data)
 
@@ -189,7 +189,7 @@ def _cuts(data: bytes, position: int) -> bool:
 
 
 def widened(regions: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
-    """The regions with as much around them as a word over several lines may take, joined where they touch."""
+    """Yield the regions grown by the reach of a word wrapped over lines, joined where they touch."""
     start, end = 0, -1
     for begin, stop in regions:
         if end >= 0 and begin - _AROUND > end:
@@ -202,7 +202,7 @@ def widened(regions: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int
 
 
 def to_line_ends(data: bytes, spans: list[Span]) -> list[Span]:
-    """The spans grown to the ends of their lines, joined where they meet."""
+    """Grow the spans to the ends of their lines, and merge those that overlap."""
     widened = []
     for span in spans:
         end = data.find(b"\n", span.end)
@@ -211,7 +211,7 @@ def to_line_ends(data: bytes, spans: list[Span]) -> list[Span]:
 
 
 def whole_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """The span grown so that it cuts no UTF-8 sequence."""
+    """Grow a span so that it cuts no UTF-8 sequence."""
     while start > 0 and data[start] & 0xC0 == 0x80:
         start -= 1
     while end < len(data) and data[end] & 0xC0 == 0x80:
@@ -220,7 +220,7 @@ def whole_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def character_offsets(data: bytes, offsets: Sequence[int]) -> Iterator[int]:
-    """Ascending byte offsets of UTF-8 `data` as character offsets; an offset within a character is its start."""
+    """Convert ascending byte offsets of UTF-8 `data` to character offsets; one within a character becomes its start."""
     done = count = 0
     for offset in offsets:
         count += sum(byte & 0xC0 != 0x80 for byte in data[done:offset])
@@ -229,7 +229,7 @@ def character_offsets(data: bytes, offsets: Sequence[int]) -> Iterator[int]:
 
 
 def byte_offsets(text: str, offsets: Sequence[int]) -> Iterator[int]:
-    """Ascending character offsets of `text` as byte offsets."""
+    """Convert ascending character offsets of `text` to byte offsets."""
     done = length = 0
     for offset in offsets:
         length += len(encode(text[done:offset]))
@@ -238,7 +238,7 @@ def byte_offsets(text: str, offsets: Sequence[int]) -> Iterator[int]:
 
 
 class Batch(NamedTuple):
-    """Texts that are looked at together."""
+    """Texts that are scanned together."""
 
     first: int
     starts: list[int]

@@ -1,4 +1,4 @@
-"""Walking JSON without recursion, so that no depth of nesting is too deep."""
+"""Walks over JSON without recursion, so that no nesting is too deep."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ def rebuild(
     string: Callable[[str | None, str], str],
     names: Callable[[dict[str, JSON]], dict[str, str]] | None = None,
 ) -> JSON:
-    """A copy of `value` with each object's keys replaced by `names(object)`, a map from old keys to new ones, in order
-    and without repetition, or kept; and each string `s` under new key `k` (None in a list) by `string(k, s)`."""
+    """Copy `value` with each string `s` under key `k` (None in a list) replaced by `string(k, s)`.
+
+    `names(object)` maps the keys of an object to new ones, in order and without repetition; without `names` keys stay.
+    `string` is given the new key.
+    """
     top: list[JSON] = [None]
     pending: list[tuple[JSON, list[JSON] | dict[str, JSON], int | str, str | None]] = [(value, top, 0, None)]
     while pending:

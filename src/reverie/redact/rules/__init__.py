@@ -1,7 +1,7 @@
-"""The rules: what secret-shaped text looks like. Data in two TOML files, code under four nouns.
+"""Rules for secret-shaped text: data in two TOML files, code in four packages.
 
-`assignment`: a name, a separator, a value. `prose`: given in a sentence, in thirty languages. `layout`: tables,
-manifests, armour, the following line. `commands`: command lines and their files.
+`assignment`: a name, a separator, a value. `prose`: sentences in thirty languages. `layout`: tables, manifests, armour,
+values on a following line. `commands`: command lines and configuration files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _rules() -> tuple[Rule, ...]:
 
 
 def __getattr__(name: str) -> Any:
-    """`RULES`: the rules that come with Reverie, made when first used."""
+    """Build `RULES`, the built-in rules, at first use."""
     if name != "RULES":
         raise AttributeError(f"module 'reverie.redact.rules' has no attribute {name!r}")
     return _rules()

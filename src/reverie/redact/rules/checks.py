@@ -1,4 +1,4 @@
-"""Checks by name: what a rule of `formats.toml` may ask of the text its pattern found."""
+"""Checks by name, which a rule of `formats.toml` may apply to the text that its pattern matched."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def is_real(text: str) -> bool:
     if not rest or (rest != text.strip(" \t.,;:!?)]}>\"'`") and len(rest) < 4):
         return False
     if re.match(r"[ \t]*[,:;)\]=]", text):
-        return False  # The quote closed something: `'--password', help='...'`.
+        return False  # The quote closed a literal: `'--password', help='...'`.
     return text.lower() not in _STAND_INS and not is_placeholder(text) and not re.match(r"[.…*x]+$", text, re.I)
 
 
 def is_real_literal(text: str) -> bool:
-    """A real value, and neither code nor a flag."""
+    """Whether `text` is a real value, and neither code nor a flag."""
     return is_real(text) and not is_code(text) and not text.startswith("-")
 
 
 def _is_armour(text: str) -> bool:
-    """Base64 of an armoured key (and not of a certificate)."""
+    """Whether `text` is base64 of an armoured private key, not of a certificate."""
     try:
         head = base64.b64decode(text[:64] + "=" * (-len(text[:64]) % 4))
     except (binascii.Error, ValueError):
@@ -55,7 +55,7 @@ def _is_armour(text: str) -> bool:
 
 
 def is_basic(text: str) -> bool:
-    """Base64 of `user:password`."""
+    """Whether `text` is base64 of `user:password`."""
     try:
         plain = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
@@ -64,20 +64,20 @@ def is_basic(text: str) -> bool:
 
 
 def is_bearer(text: str) -> bool:
-    """Random, or long with digits and few words."""
+    """Whether `text` is random, or long with digits and few words."""
     return not (is_placeholder(text) or is_location(text)) and (
         is_random_value(text) or (len(text) >= 20 and any(c.isdigit() for c in text) and word_share(text) <= 0.6)
     )
 
 
 def _key_like(text: str) -> bool:
-    """Not the name of something: `sk-learn-model-selection-utils` has words where a key has noise."""
+    """Whether `text` is no name: `sk-learn-model-selection-utils` has words where a key has noise."""
     tail = text.split("-", 1)[-1]
     return any(c.isdigit() for c in tail) and word_share(tail) <= 0.5
 
 
 def _seed(text: str) -> bool:
-    """Base32 that is no word: groups or one run, with a digit in it or long."""
+    """Whether `text` is base32 without words: groups or one run, long or with a digit."""
     plain = text.replace(" ", "").replace("-", "")
     if is_placeholder(plain) or not (plain.isupper() or plain.islower()):
         return False
@@ -91,7 +91,7 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def _base58check(text: str) -> bool:
-    """The last four bytes are the double SHA-256 of the others, as in a wallet's exported key."""
+    """Whether the last four bytes are the checksum of the others (double SHA-256), as in an exported wallet key."""
     number = 0
     for c in text:
         number = number * 58 + _BASE58.index(c)
@@ -131,13 +131,13 @@ _IBAN = {
 
 
 def _iban(text: str) -> bool:
-    """The length of its country, and the check digits."""
+    """Whether an IBAN has the length of its country and the right check digits."""
     plain = "".join(text.split())
     return _IBAN.get(plain[:2]) == len(plain) and mod97(plain)
 
 
 def is_mixed(text: str) -> bool:
-    """Letters of both cases and a digit: what forty random characters of base64 always have."""
+    """Whether `text` has letters of both cases and a digit, as forty random characters of base64 always do."""
     return any(c.islower() for c in text) and any(c.isupper() for c in text) and any(c.isdigit() for c in text)
 
 

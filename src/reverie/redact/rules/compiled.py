@@ -1,4 +1,4 @@
-"""The rules and words as data: read from `compiled.json`, which `tools/compile_rules.py` makes of the two TOML files.
+"""The rules and words as data, read from `compiled.json`, which `tools/compile_rules.py` makes of the two TOML files.
 
 TOML is for people; reading it takes twenty milliseconds, JSON less than one.
 """
@@ -16,7 +16,7 @@ COMPILED: Final = FOLDER / "compiled.json"
 
 
 class WrittenRule(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One rule as written in a file of rules."""
+    """One rule, as written in a rules file."""
 
     kind: str
     token: str = ""
@@ -49,16 +49,16 @@ class Compiled(msgspec.Struct, frozen=True):
     languages: dict[str, Language]
 
     def words(self, kind: str) -> list[str]:
-        """The words of one kind in every language, each once."""
+        """Return the words of one kind in every language, each once."""
         return list(dict.fromkeys(word for language in self.languages.values() for word in getattr(language, kind)))
 
 
 @functools.cache
 def compiled() -> Compiled:
-    """The rules and words that come with Reverie."""
+    """Return the built-in rules and words."""
     return msgspec.json.decode(COMPILED.read_bytes(), type=Compiled)
 
 
 def any_of(kind: str) -> str:
-    """A pattern for any word of one kind."""
+    """Return a pattern for any word of one kind."""
     return f"(?i:{'|'.join(compiled().words(kind))})"

@@ -1,4 +1,4 @@
-"""Rules from files: those that come with Reverie, and an operator's own, which are proved before they are used."""
+"""Loads rules from files: the built-in ones, and an operator's own, which are checked before use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_RULES: Final = 1_000
 
 
 def built_in() -> tuple[Rule, ...]:
-    """The rules that come with Reverie, in order of precedence."""
+    """Return the built-in rules, in order of precedence."""
     coded: dict[str, Rule] = {}
     modules = dict.fromkeys(entry.code for entry in compiled().rules if entry.code)
     for module in modules:
@@ -45,7 +45,7 @@ def built_in() -> tuple[Rule, ...]:
 
 
 def own(path: Path) -> tuple[Rule, ...]:
-    """The rules of an operator's file. `Invalid` names the rule and what is wrong with it."""
+    """Return the rules of an operator's file. Raises `Invalid`, which names the rule and its fault."""
     entries = _entries(path)
     taken = {entry.kind for entry in compiled().rules}
     rules: list[Rule] = []
@@ -92,7 +92,7 @@ def _wrong(path: Path, kind: str, problem: str) -> Invalid:
 
 
 def made(entry: WrittenRule) -> Rule:
-    """The rule an entry describes."""
+    """Build the rule that an entry describes."""
     pattern = token(_expanded(entry.token)) if entry.token else _expanded(entry.pattern)
     return Rule(
         entry.kind,
@@ -124,7 +124,7 @@ def _check(check: str | list[str]) -> Callable[[str], bool] | None:
 
 
 def flaw(entry: WrittenRule) -> str:
-    """Return the first fault of an entry; empty if there is none."""
+    """Return the first fault of an entry; empty if it has none."""
     if not CANONICAL.fullmatch(f"[REDACTED:{entry.kind}]".encode()):
         return "a kind has 1 to 64 letters, digits, '.', '_' or '-'"
     if bool(entry.token) == bool(entry.pattern):
@@ -170,7 +170,7 @@ def _example_flaw(entry: WrittenRule) -> str:
 
 
 def random_parts(example: str, seed: int = 0) -> Iterable[str]:
-    """The parts of an example that are made up, eight characters or more each, as `fill` makes them."""
+    """Yield the secret random parts of an example, eight characters or more each, as `fill` makes them."""
     filled, template = fill(example, seed), example
     while (hole := HOLE.search(template)) is not None:
         start, length = hole.start(), int(hole.group(2))

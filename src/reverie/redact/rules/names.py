@@ -1,4 +1,4 @@
-"""Names with a credential word in them: the words, and what a name promises."""
+"""Names with a credential word in them: the words, and the kind of value that a name implies."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
 
@@ -25,8 +25,8 @@ KEY_REST = r"[A-Za-z0-9_.\-]{0,24}"
 # In sentences the bare word `pass` is nearly always something else.
 TOLD_HINT = rf"{PASSWORD.replace(')?s?|', ')s?|', 1)}|pw|psk|pat|key(?: base)?|secret|token|credentials?|login|(?:access|auth|pin|recovery|backup) codes?"
 TOLD = rf"{TOLD_HINT}|(?:{_KEYED})[ _-]?key"
-# For triggers: a name with a credential word in it, in as few letters as identify it. Many rules look for such names, and
-# each new state of an automaton costs as much as there are words in it.
+# For triggers: a name with a credential word, in as few letters as identify it. Many rules look for such names, and the
+# cost of a new state of an automaton grows with the number of words in it.
 PASSWORD_HINT = "|".join(["(?:mot[ _]de[ _])?pass", "asword", *compiled().words("name")[2:]])
 KEY_HINT = (
     rf"(?i:{PASSWORD_HINT}|pw|psk|psw|secret|token|cred|key|auth|bearer|session[_.\-]?id|sessid|connect\.sid|csrf|xsrf|otp|"
@@ -41,14 +41,14 @@ _JOINED_PASSWORD = lazy(
     r"|security[._]credentials$|bindpw$"
     r"|pass[ _.-](?:phrase|word|code)$"
 )
-# A credential word with other words behind it: `my_password_secure`, `SECRET_KEY_BASE`.
+# A credential word followed by other words: `my_password_secure`, `SECRET_KEY_BASE`.
 _MENTIONS = lazy(r"(?i)passw|pwd|passphrase|secret|token(?!i[sz])|api[_.-]?key|private[_.-]?key")
 _IS_SECRET = lazy(
     r"(?i)(?:secrets?|tokens?|credentials?|creds?|apikeys?|keys?|auth|bearer|session|sessionid|sid|phpsessid|jsessionid|csrf|xsrf|"
     r"otp|salt|pepper|signature|seed|string|dsn|url|pat|authorization|authentication|value|prod|dev|test|staging|live|main|primary|secondary|"
     r"default|v?\d+|base64|b64|hex|raw|plain|text|data|env|encoded)$"
 )
-# Words that follow a credential word and make it something else: `token_type`, `password_policy`, `secret_name`.
+# Words after a credential word that make the name something else: `token_type`, `password_policy`, `secret_name`.
 _ABOUT = words(
     """
     name names id ids type types count counts length len size limit limits budget url uri endpoint path paths
@@ -70,11 +70,11 @@ NOT_SECRET_KEYS = lazy(
     r"state|query|react|list|item|data|field|tag|label|meta|pub|site|hot|shortcut|arrow|storagekey|local|registry|host|user|rest|read)"
     r"[ _.\-]?keys?$"
 )
-# Names of what may be random and is no secret.
+# Names of values that may be random but are no secrets.
 UNTOLD = words("id ids hash sha commit version event trace session span url dsn request checksum digest name public")
 
 
-# A search by these patterns takes a microsecond for every three characters.
+# A search by these patterns takes a microsecond per three characters.
 _LONGEST_NAME = 96
 NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
@@ -86,7 +86,7 @@ def name_start(data: bytes, position: int) -> int:
 
 
 def key_words(key: str) -> list[str]:
-    """The words a name is made of."""
+    """Return the words of a name."""
     return [word for word in _KEY_WORDS.findall(key) if word]
 
 

@@ -1,4 +1,4 @@
-"""Whether a value found next to a credential word is one: not a placeholder, not code, not prose."""
+"""Tests of a value next to a credential word: secret, placeholder, code or prose."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ _TERM = lazy(
     re.X | re.I,
 )
 
-# Names with a number. Anybody's server, but also anybody's password: only a sentence makes terms of them.
+# Names with a number. They may be a server or a password: only in a sentence are they terms.
 _NUMBERED = lazy(r"(?i)(?:user|admin|test|server|host|db|node|worker|prod|dev|app)[-_.]?\d[\w.+-]{0,7}$")
 # Members of modules whose names end in digits, against `maple.winter77`.
 _NUMBERED_MEMBER = lazy(r"(?i)(?:sha|base|utf|u?int|float|complex|md|aes|hs|rs|es|ps|oauth|ed|http|ipv|[a-z])[-_]?\d+$")
-# `Walnut47.Tundra2`: capitalised words with numbers, which hardly a member has.
+# `Walnut47.Tundra2`: capitalised words with numbers, unlike nearly every member.
 _CAPITALISED = lazy(r"[A-Z][a-z]{2,}\d*(?:\.[A-Z][a-z]{2,}\d*)*\.[A-Z][a-z]{2,}\d+$")
 _INNER_NUMBER = lazy(r"[A-Za-z]{3}\d{2,6}\.")
 _MEMBER_WORD = lazy(r"(?i)pass|secret|token|cred|config|setting|auth|key\b|value|field|column|props?\b|env")
@@ -81,9 +81,9 @@ _YOURS = lazy(
     r"replace[_-]?(?:me|this|with)|paste[_-]?(?:me|your|here)|"
     r"(?:insert|enter|put|add|paste|fill[_-]in)[_-](?:[a-z]{1,16}[_-]){0,6}here"
 )
-# A reference to where a secret is kept: `keyvault://team/db-password`.
+# A reference to a stored secret: `keyvault://team/db-password`.
 _KEPT = lazy(r"[a-z][a-z0-9+.-]{1,20}:///?[a-z0-9_.-]+(?:[/#?:=&]+[\w.-]+)*/?$", re.I)
-# The word for a password as a form shows it, in one language or another.
+# The word for a password as the label of a form, in one language or another.
 _LABEL = lazy(
     rf"(?i)(?:[^\W\d_]+[ '’]){{0,4}}?(?:{PASSWORD}|palavra-passe|palabra clave|adgangskode|passord|heslo|jelszó|şifre|"
     r"mật khẩu|kata sandi|лозинка|κωδικός|סיסמה|पासवर्ड|รหัสผ่าน|كلمة المرور)(?:[ '’][^\W\d_]+){0,4}[ ]?[:*?.…]{0,3}$"
@@ -96,13 +96,13 @@ _NESTS = {")": "(", "]": "[", "}": "{"}
 
 @remembered
 def without_markers(text: str) -> str:
-    """`text` without canonical markers and the punctuation around them: what is left to be a secret."""
+    """Remove canonical markers and the punctuation around them: the rest may still be a secret."""
     return _MARKER.sub("", text).strip(" \t.,;:!?)]}>\"'`")
 
 
 @remembered
 def is_placeholder(text: str) -> bool:
-    """A reference to a secret, a blank to be filled in, a word that says what belongs there, or meant for everyone."""
+    """Whether `text` is a reference to a secret, a blank to be filled in, a description of the value, or public."""
     if text.startswith((*_PUBLIC, "@Microsoft.")):
         return True
     if _REFERENCE.match(text) or _FILLER.search(text):
@@ -131,14 +131,14 @@ def _is_reference(text: str) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """A token's prefix with a row of crosses or stars behind it, or with words: `ghp_xxxxxxxx`, `xoxb-your-token`."""
+    """Whether a token's prefix is followed by crosses, stars or words: `ghp_xxxxxxxx`, `xoxb-your-token`."""
     if _is_yours(text):
         return True
     rest = re.sub(r"[xX*•]", "", text)
     return len(text) - len(rest) >= 8 and len(rest) <= 16
 
 
-# Blanks, and the parts of a pattern.
+# Blanks, and parts of a regular expression.
 _WRITTEN = lazy(r" |\(\?|\[A-Z|\[a-z|a-zA-Z|\\[dsSw]")
 
 
@@ -157,7 +157,7 @@ def is_scramble(text: str) -> bool:
 
 
 def _nests(text: str) -> bool:
-    """Every bracket is closed by its like."""
+    """Whether every bracket is closed by its counterpart."""
     depth: list[str] = []
     for c in text:
         if c in "([{":
@@ -169,7 +169,7 @@ def _nests(text: str) -> bool:
 
 @remembered
 def is_code(text: str) -> bool:
-    """An unquoted value that is an expression, not a literal."""
+    """Whether an unquoted value is an expression, not a literal."""
     if _CALL.match(text):
         return not is_scramble(text)
     if not _DOTTED.match(text) or word_share(text) <= 0.5:
@@ -183,20 +183,20 @@ def is_code(text: str) -> bool:
 
 @remembered
 def is_location(text: str) -> bool:
-    """A path or an address."""
+    """Whether `text` is a path or an address."""
     if re.match(r"(?:https?|s3|gs|file|wss?|ftp)://|\.{0,2}/[\w.-]+/|~/|[A-Za-z]:\\|\.{1,2}/", text, re.I):
         return not (len(text) >= 30 and "." not in text and _is_base64(text) and looks_random(text))
     return False
 
 
 def _is_base64(text: str) -> bool:
-    """With no more slashes than chance brings, or with signs that no path has."""
+    """Whether `text` has no more slashes than random base64, or signs that no path has."""
     return text.count("/") <= 3 or (len(text) >= 40 and ("+" in text or text.endswith("=")))
 
 
 @remembered
 def is_technical(text: str) -> bool:
-    """A version, date, size, address or technical word with a number in it: `oauth2`, `SHA-256`, `3.11.4`, `10MB`."""
+    """Whether `text` is a version, date, size, address or technical word with a number: `oauth2`, `3.11.4`, `10MB`."""
     if not _TERM.match(text):
         return False
     if "/" in text:
@@ -206,12 +206,12 @@ def is_technical(text: str) -> bool:
 
 
 def _is_mixed(text: str) -> bool:
-    """Both letter cases and a digit, six characters or more."""
+    """Whether `text` has six characters or more, with both letter cases and a digit."""
     kinds = any(c.islower() for c in text) and any(c.isupper() for c in text) and any(c.isdigit() for c in text)
     return kinds and len(text) >= 6
 
 
-# A line of a file, a field of a log, an account on a chain, a part of a pattern.
+# A line of a file, a field of a log, an account on a blockchain, a part of a regular expression.
 _SITE = lazy(
     r"(?i)[\w/-]+\.[a-z]{1,5}:\d+(?::\d+)?$|(?:ip|addr|host|from|port|user|method|status|src|dst)=[\w.:@/-]+$|"
     r"0x[0-9a-f]{40}$|(?-i:\\[sSdDwW][*+{])"
@@ -224,9 +224,9 @@ _ON_CHAIN = 42
 
 @remembered
 def is_term(text: str) -> bool:
-    """Technical, a name with a number (`server12`), or a place in a file, a log or on a chain."""
+    """Whether `text` is technical, a name with a number (`server12`), or a place in a file, a log or a blockchain."""
     if len(text) > _LONGEST_TERM and text.isalnum() and len(text) != _ON_CHAIN and not text[1:-3].isdigit():
-        return False  # Longer ones have signs in them.
+        return False  # Longer terms have signs in them.
     return is_technical(text) or bool(_NUMBERED.match(text)) or bool(_SITE.match(text))
 
 
@@ -239,11 +239,11 @@ _SAMPLE_NAMES = frozenset({"acme", "contoso", "globex", "initech", "umbrella", "
 
 @remembered
 def is_named_id(text: str) -> bool:
-    """Words joined by `-`, `_` or `.` in front of a UUID or a hex digest: `order-key-<uuid>`.
+    """Whether `text` is words joined by `-`, `_` or `.` in front of a UUID or a hex digest: `order-key-<uuid>`.
 
-    Such a name identifies something; its words do not matter. It is a secret only where its place says so (the value of
-    `api_key=`) or where a provider has published its prefix. In front of a digest the words must be words or
-    abbreviations: unknown services write their keys as `qxwv-secret-<hex>`.
+    Such a name identifies something, whatever its words are. It is a secret only in a place for secrets (the value of
+    `api_key=`) or with a prefix that a provider has published. In front of a digest, each part must be a word or an
+    abbreviation: unknown services write their keys as `qxwv-secret-<hex>`.
     """
     found = _NAMED_ID.fullmatch(text)
     if found is None or found.group(2):
@@ -259,18 +259,18 @@ def is_joined(data: bytes, start: int) -> bool:
 
 @remembered
 def is_random_value(text: str) -> bool:
-    """Machine-made: hex, a UUID, or a mix of kinds without words."""
+    """Whether `text` is machine-made: hex, a UUID, or a mix of kinds without words."""
     if is_uuid(text):
         return True
     if is_hex(text):
         return len(text) >= 16 and looks_random(text)
     if len(text) >= 12 and looks_random(text):
         return True
-    # Only letters: base62 without a digit is rare beyond twenty characters, and words are not random.
+    # Letters only: rare in base62 beyond twenty characters, but not excluded.
     return len(text) >= 20 and text.isalnum() and text.isascii() and word_share(text) < 0.3
 
 
-# For text in ASCII, which nearly all values are, a search is several times as fast as a loop over its characters.
+# Nearly all values are ASCII; there a search is several times as fast as a loop over the characters.
 _LETTER = lazy(r"[A-Za-z]")
 _DIGIT = lazy(r"[0-9]")
 _SYMBOL = lazy(r"[^A-Za-z0-9\-_.'/,:;?]")
@@ -278,7 +278,7 @@ _SYMBOL = lazy(r"[^A-Za-z0-9\-_.'/,:;?]")
 
 @remembered
 def is_password_like(text: str) -> bool:
-    """Chosen by a person: kinds of characters mixed within one word."""
+    """Whether `text` reads like a password that a person chose: kinds of characters mixed within one word."""
     if text.isascii():
         letters, digits = bool(_LETTER.search(text)), bool(_DIGIT.search(text))
         symbols = bool(_SYMBOL.search(text))

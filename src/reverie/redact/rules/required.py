@@ -1,8 +1,8 @@
 """Required strings of a pattern: a few strings, one of which is in every match.
 
 A search for two thousand strings at once costs the same for every text. An automaton of three hundred patterns does
-not: on random text nearly every byte makes a new state of it. So the strings are looked for first, and a pattern only
-on the lines with one of its strings.
+not: on random text nearly every byte makes a new state. So the strings are searched for first, and a pattern only on
+the lines with one of its strings.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import msgspec
 
 from reverie.redact.entropy import words
 
-# The standard library's own reader of patterns; what RE2 reads is a part of it.
+# The standard library's own parser of patterns; RE2 syntax is a subset of its.
 parser: Final[Any] = import_module("re._parser")
 sre: Final[Any] = import_module("re._constants")
 
 STORED: Final = Path(__file__).parent / "required.json"
-"""The strings of the built-in patterns, which `tools/compile_rules.py` writes: finding them takes a while."""
+"""The strings of the built-in patterns, written by `tools/compile_rules.py`: computing them is slow."""
 
 FOLDED: Final = bytes(c + 32 if 65 <= c <= 90 else c - 32 if 0xE0 <= c <= 0xFE and c != 0xF7 else c for c in range(256))
-"""Letters without case, as RE2 sees bytes: texts and strings are both folded with this table."""
+"""Folds the case of Latin-1 letters, as RE2 does for bytes; applied to both texts and strings."""
 
 _MOST: Final = 48
 _FEW: Final = 6
-# Pairs that are in every text, and single characters that are.
+# Letter pairs that occur in every text, and single characters that do not.
 _COMMON: Final = words(
     """
     th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co me de hi ri ro ic ne
@@ -43,11 +43,11 @@ _RARE: Final = b"$@|[~\\%"
 Strings = frozenset[bytes]
 Exact = Strings | None
 Part = tuple[Exact, Exact]
-"""The strings that a part of a pattern is, if those are all; and else strings one of which is in it."""
+"""For a part of a pattern: all strings that it matches, if they are few; else strings one of which is in a match."""
 
 
 def required(pattern: bytes) -> Strings:
-    """Strings, folded, one of which is in every text that `pattern` matches; none when that would say nothing."""
+    """Return folded strings, one of which is in every match of `pattern`; none if they would occur in any text."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         exact, within = _sequence(parser.parse(pattern.decode("latin-1")))
@@ -61,12 +61,12 @@ def key(pattern: bytes) -> str:
 
 
 def stored() -> dict[str, list[str]]:
-    """The strings of the built-in patterns by key, as Latin-1."""
+    """Return the strings of the built-in patterns by key, as Latin-1."""
     return msgspec.json.decode(STORED.read_bytes(), type=dict[str, list[str]]) if STORED.exists() else {}
 
 
 def all_required(patterns: Iterable[bytes]) -> list[Strings]:
-    """`required` of each, from the file where it is there."""
+    """Return the required strings of each pattern, from the file where it has them."""
     known = stored()
     return [
         frozenset(text.encode("latin-1") for text in found)
@@ -77,14 +77,14 @@ def all_required(patterns: Iterable[bytes]) -> list[Strings]:
 
 
 def _is_rare(text: bytes) -> bool:
-    """Whether ordinary text does without it."""
+    """Whether `text` is rare in ordinary text."""
     if len(text) == 2:
         return b" " not in text and text[1:] != b"." and text.decode("latin-1") not in _COMMON
     return len(text) > 2 or text in _RARE
 
 
 def _better(one: Exact, other: Exact) -> Exact:
-    """The longer strings, and the fewer of them."""
+    """Return the set with the longer strings; of equal ones, the smaller set."""
     if one is None or other is None:
         return one or other
     return max(one, other, key=lambda strings: (min(map(len, strings)), -len(strings)))
@@ -95,7 +95,7 @@ def _telling(exact: Exact) -> Exact:
 
 
 def _sequence(nodes: Any) -> Part:
-    """Parts one after the other: strings grow as long as each part is one of a few strings."""
+    """Join the strings of a sequence of parts, as long as each part has few of them."""
     best: Exact = None
     run: Strings = frozenset({b""})
     whole = True
@@ -126,7 +126,7 @@ def _part(operator: Any, argument: Any) -> Part:
 
 
 def _one_of(members: Any) -> Exact:
-    """The characters of a class, if they are few."""
+    """Return the characters of a class, if they are few."""
     characters: set[bytes] = set()
     for operator, argument in members:
         if operator is sre.LITERAL:

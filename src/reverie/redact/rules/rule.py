@@ -17,28 +17,30 @@ Span = tuple[int, int]
 class Rule:
     """One kind of secret-shaped text.
 
-    `pattern` is RE2 syntax over UTF-8 bytes and never crosses a line. What is replaced is the first group that took
-    part in the match, or the whole match if the pattern has no group.
+    `pattern` is RE2 syntax over UTF-8 bytes and never crosses a line. The first group that took part in the match is
+    replaced, or the whole match if the pattern has no group.
 
-    A long value may be found by its beginning alone; `extent` then finds its end. Counting to 256 makes a program
-    of thousands of steps, too many for a fast automaton.
+    `extent` finds the end of a long value whose pattern matches only the beginning: counting to 256 makes a program of
+    thousands of steps, too many for a fast automaton.
 
-    `check` may refuse the text found; `refine` may refuse it or cut it smaller, and sees its surroundings. `trigger`
-    is what the filter looks for, and must match wherever the rule finds something; by default the beginning of the
-    pattern. It may match more, and is cheapest when it ends early and has nothing to remember.
-    `locate` replaces the pattern for secrets that span lines; it also yields an empty span at each candidate, row or
-    cell that it passes over, so that its work can be counted. A `generic` rule gives way to a specific one where both
-    match. Rules marked `apart` are compiled separately: their triggers count long runs or keep state for the
-    rest of a line, which would multiply the states of all the others.
+    `check` may refuse the matched text; `refine` may refuse it or cut it smaller, and sees its surroundings.
 
-    The alternatives of a pattern that is `split` are searched for one by one: in one automaton they would multiply each
-    other's states.
+    `trigger` is the pattern of the filter, by default the beginning of `pattern`. It must match wherever the rule finds
+    something and may match more; it is cheapest when it ends early and keeps no state.
 
-    `price` is what a candidate costs, in steps of the meter: judging it, or passing over it.
+    `locate` replaces the pattern for secrets that span lines. It also yields an empty span at each candidate, row or
+    cell that it passes over, so that its work can be counted.
 
-    `label` names the marker and the finding where that is not the kind. `asked` names the check, for the fingerprint.
+    A `generic` rule gives way to a specific one where both match. The triggers of rules marked `apart` are compiled
+    separately: they count long runs or keep state for the rest of a line, which would multiply the states of all the
+    others. The alternatives of a pattern that is `split` are searched for one by one: in one automaton they would
+    multiply each other's states.
 
-    `examples` must be redacted and `near_misses` left alone; the tests see to it. Both are templates: `⟨w20⟩` stands
+    `price` is the cost of a candidate, judged or passed over, in steps of the meter.
+
+    `label` names the marker and the finding, by default the kind. `asked` names the checks, for the fingerprint.
+
+    `examples` must be redacted and `near_misses` left alone; the tests check both. They are templates: `⟨w20⟩` stands
     for twenty random characters of the class `w` (see `sample.py`), so that no file here holds anything that looks
     like a live credential.
     """
@@ -66,7 +68,7 @@ class Rule:
             object.__setattr__(self, "label", self.kind)
 
     def judge(self, data: bytes, match_start: int, start: int, end: int) -> Span | None:
-        """The span to replace for a match of the pattern, or None when it is no secret after all."""
+        """Return the span to replace for a match of the pattern; None if it is no secret after all."""
         if self.check is not None and not self.check(data[start:end].decode("utf-8", "replace")):
             return None
         if self.is_token and is_blank(data[start:end].decode("utf-8", "replace")):
@@ -82,12 +84,12 @@ class Rule:
 
     @property
     def is_token(self) -> bool:
-        """Begins with what `token` begins with: known by its first characters."""
+        """Whether the rule is a token, known by its first characters: its trigger begins as `token` does."""
         return self.trigger.startswith(LEFT)
 
     @property
     def fingerprint(self) -> str:
-        """Everything that decides what the rule does, as one line."""
+        """Everything that decides a verdict of the rule, as one line."""
         functions = (self.check, self.refine, self.extent, self.locate)
         names = [getattr(f, "__qualname__", "") for f in functions if f is not None]
         settings = [self.label, self.asked, str(self.generic), str(self.split)]
@@ -96,14 +98,14 @@ class Rule:
 
 _RUN = 8
 _COUNT = lazy(r"\{(\d+)(?:,\d*)?\}")
-# The structure of a pattern; an escape or a class is read as one sign.
+# The structure of a pattern; an escape or a class counts as one sign.
 _SIGN = lazy(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]")
 
 
 def shortened(pattern: str) -> str:
-    """A pattern that matches wherever `pattern` does, cut after the first long repetition of each alternative.
+    """Return a pattern that matches wherever `pattern` does, cut after the first long repetition of each alternative.
 
-    All triggers share one automaton, whose states are the combinations of what each of them is counting. With the long
+    All triggers share one automaton, whose states are the combinations of their counts. With the long
     counts of two hundred token formats in it, random-looking text would make a new state of nearly every byte.
     """
     if all(int(count) <= _RUN for count in _COUNT.findall(pattern)):
@@ -149,5 +151,5 @@ UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]
 
 
 def token(body: str) -> str:
-    """A token that says by its own shape what it is."""
+    """Return the pattern of a token that is known by its own shape."""
     return rf"{LEFT}({body})"

@@ -1,4 +1,4 @@
-"""Templates for tests: `⟨w20⟩` becomes twenty random characters of class `w`; `⟨w20!⟩` may stay where it is."""
+"""Templates for tests: `⟨w20⟩` becomes twenty random characters of class `w`; `⟨w20!⟩` need not be redacted."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ CLASSES = {
     "k": "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
 }
 HOLE = lazy("⟨([a-zA-Z])([0-9]+)(!?)⟩")
-"""A class, a length, and a sign for what is random and no secret."""
+"""A class, a length, and a mark for text that is random but no secret."""
 
 
 def fill(template: str, seed: int = 0) -> str:
-    """`template` with its holes filled; the same for the same seed. The ends of a hole are letters or digits."""
+    """Fill the holes of `template`, each beginning and ending in a letter or digit. Deterministic for a seed."""
     source = random.Random(f"{seed}:{template}")  # noqa: S311
 
     def characters(match: re.Match[str]) -> str:
         alphabet, length = CLASSES[match.group(1)], int(match.group(2))
         plain = [c for c in alphabet if c.isalnum()]
         inner = [source.choice(alphabet) for _ in range(length - 2)]
-        # One digit and one letter at least, as nearly every real token has.
+        # At least one digit and one letter, as in nearly every real token.
         ends = [source.choice(plain), source.choice(plain)]
         made = [ends[0], *inner, ends[1]][:length]
         if length >= 12:

@@ -1,4 +1,4 @@
-"""Whether a value is plausible for the name it is given to, and where it ends."""
+"""Tests whether a value is plausible for its name, and finds its end."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from reverie.redact.rules.plausible import (
 )
 from reverie.redact.rules.rule import Span
 
-# `Clover891-Cobalt9`, `Barley69%Ember0`: as people make them up.
+# `Clover891-Cobalt9`, `Barley69%Ember0`: passwords as people make them up.
 _CHOSEN = lazy(r"^[A-Z][a-z]{2,}\d+[^\w\s]?[A-Z][a-z]{2,}\d+[^\w\s]?$")
 _NUMBERED_NAME = lazy(r"[a-z]{2,12}(?:-[a-z]{2,12}){1,4}-\d+$")
 _TRAILING = ".,:;!?)]}>*_\\"
 
 
 def cut(data: bytes, start: int, end: int, *, quoted: bool) -> Span:
-    """The value without what does not belong to it: closing punctuation, the escape before a quote."""
+    """Cut closing punctuation, or the escape before a quote, from the end of a value."""
     raw = data[start:end]
     if quoted:
         kept = raw.rstrip(b"\\")
@@ -47,7 +47,7 @@ _MASK = lazy(rb"[-_](?:\.{2,}|\xe2\x80\xa6)|[-_]\*{3,}|.\*{4,}")
 
 
 def is_masked(data: bytes, start: int, end: int, whole: int) -> bool:
-    """Whether what was cut off between `end` and `whole` hides the rest of the value."""
+    """Whether the text cut off between `end` and `whole` masks the rest of the value."""
     return start < end < whole and _MASK.match(data, end - 1, whole) is not None
 
 
@@ -61,7 +61,7 @@ def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
     """Whether `value` is plausible for a key of this strength. `assigned`: set by `=` rather than described by `:`."""
     rest = without_markers(value)
     if rest != value.strip(" \t.,;:!?)]}>\"'`"):
-        # Partly redacted already: the rest counts only if there is a password's worth of it.
+        # Partly redacted already: the rest counts only if it could be a password by itself.
         return len(rest) >= 6 and is_password_like(rest)
     if len(value) < 4 or is_substitute(value, quoted=quoted):
         return False
@@ -82,19 +82,19 @@ def judge(value: str, strength: str, *, quoted: bool, assigned: bool) -> bool:
 
 
 def is_substitute(value: str, *, quoted: bool) -> bool:
-    """Something in the place of a value: a blank to be filled in, an address, the beginning of a sentence, code."""
+    """Whether `value` is no value: a blank to be filled in, an address, the beginning of a sentence, code."""
     return is_placeholder(value) or is_location(value) or is_beginning(value) or (not quoted and is_code(value))
 
 
 def _is_mentioned(value: str, *, quoted: bool) -> bool:
-    """For a name that only mentions a credential, nothing but a clear value is one."""
+    """Whether `value` is clearly a secret, which a name that only mentions a credential requires."""
     if " " in value:
         return False
     return (is_random_value(value) and len(value) >= 16) or (quoted and is_told_value(value))
 
 
 def _is_password(value: str, *, literal: bool) -> bool:
-    """Chosen by a person, and given to a name for passwords."""
+    """Whether the value of a name for passwords is one that a person chose."""
     if value.isdigit():
         return len(value) >= 6
     if is_technical(value):
@@ -106,7 +106,7 @@ def _is_password(value: str, *, literal: bool) -> bool:
 
 
 def _is_secret(value: str, *, quoted: bool, assigned: bool) -> bool:
-    """Not clearly random, and given to a name for keys, tokens and the like."""
+    """Whether a value that is not clearly random is plausible for a name for keys, tokens and the like."""
     if is_term(value) or len(value) < 8:
         return False
     if _CHOSEN.search(value):
@@ -121,14 +121,14 @@ def _is_secret(value: str, *, quoted: bool, assigned: bool) -> bool:
 
 
 def _is_long_run(value: str, *, quoted: bool, assigned: bool) -> bool:
-    """A long literal of letters and digits and nothing else."""
+    """Whether `value` is a long literal of letters and digits only."""
     if not quoted or not value.isalnum():
         return False
     return len(value) >= 16 if assigned else len(value) >= 20 and _changes(value) >= 4
 
 
 def _has_symbols(value: str, *, quoted: bool, assigned: bool) -> bool:
-    """Ten characters or more with symbols among letters and digits, as no name has."""
+    """Whether `value` has ten characters or more, with symbols among letters and digits as in no name."""
     if not assigned or len(value) < 10:
         return False
     symbols = len({c for c in value if c in "!@#$%^&*+=~?"})
@@ -138,7 +138,7 @@ def _has_symbols(value: str, *, quoted: bool, assigned: bool) -> bool:
 
 
 def _has_all_kinds(value: str) -> bool:
-    """Both letter cases, a digit, and a symbol that no expression has in the middle."""
+    """Whether `value` has both letter cases and a symbol that no expression has in the middle."""
     symbols = any(c in "!@#$%^~?" for c in value)
     return symbols and len(value) >= 12 and any(map(str.islower, value)) and any(map(str.isupper, value))
 
@@ -149,6 +149,6 @@ def _changes(value: str) -> int:
 
 
 def is_beginning(value: str) -> bool:
-    """`"application:" + key` or `(leave blank)`: a word that more words follow."""
+    """Whether `value` is a word that more words follow: `"application:" + key`, `(leave blank)`."""
     opened = value[0] == "(" and value[1:].replace("-", "").isalpha()
     return opened or (value[-1:] in ":=" and value[:-1].replace(" ", "").isalpha())
