@@ -137,12 +137,12 @@ def updates(said: Sequence[Utterance]) -> list[Update]:
 
 
 def _by_value(said: Sequence[Utterance], claims: Sequence[Sequence[_Claim]]) -> Iterable[Update]:
-    groups: dict[tuple[Hashable, tuple[str, ...]], dict[_Given, list[int]]] = {}
+    groups: dict[tuple[Hashable, tuple[str, ...]], dict[_Value, list[int]]] = {}
     for place, (item, own) in enumerate(zip(paced(said), claims, strict=True)):
         for claim in own:
-            given = _given(claim.value)
-            if given.content:
-                groups.setdefault((item.group, claim.frame), {}).setdefault(given, []).append(place)
+            stated = _value_of(claim.value)
+            if stated.content:
+                groups.setdefault((item.group, claim.frame), {}).setdefault(stated, []).append(place)
     longest: dict[int, tuple[int, int]] = {}  # by the older place: words of the frame, the newer place
     for (_, frame), values in paced(groups.items()):
         for older, newer in _overtaken(values) if len(values) > 1 else ():
@@ -151,7 +151,7 @@ def _by_value(said: Sequence[Utterance], claims: Sequence[Sequence[_Claim]]) -> 
     return [Update(said[newer].id, said[older].id, "value") for older, (_, newer) in sorted(longest.items())]
 
 
-class _Given(NamedTuple):
+class _Value(NamedTuple):
     """A value as far as it decides whether another one rivals it."""
 
     shape: str
@@ -159,14 +159,14 @@ class _Given(NamedTuple):
     content: frozenset[str]
 
 
-def _given(value: Sequence[Token]) -> _Given:
-    return _Given(_shape(value), _period(value), frozenset([t.stem for t in value if t.content]))
+def _value_of(value: Sequence[Token]) -> _Value:
+    return _Value(_shape(value), _period(value), frozenset([t.stem for t in value if t.content]))
 
 
-def _overtaken(values: Mapping[_Given, Sequence[int]]) -> Iterator[tuple[int, int]]:
+def _overtaken(values: Mapping[_Value, Sequence[int]]) -> Iterator[tuple[int, int]]:
     """The places of one frame's values that a rival follows, each with the place of the newest rival."""
     newest = sorted(values, key=lambda value: values[value][-1], reverse=True)
-    alike: dict[tuple[str, str | None], list[_Given]] = {}
+    alike: dict[tuple[str, str | None], list[_Value]] = {}
     for value in newest:
         alike.setdefault((value.shape, None), []).append(value)
         alike.setdefault((value.shape, value.period), []).append(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -166,8 +167,8 @@ class Lineage:
         check_namespace(ref)
 
         def body(tx: ReadTx) -> list[str]:
-            found = tx.documents(DREAM_SPACE, prefix=prefix, limit=100).items
-            return [one.key for one in found if ref is None or one.meta.get("ref") == ref][:limit]
+            found = each(lambda cursor: tx.documents(DREAM_SPACE, prefix=prefix, limit=500, cursor=cursor))
+            return list(islice((one.key for one in found if ref is None or one.meta.get("ref") == ref), limit))
 
         return self._parts.store.read(Scope(actor.tenant), body)
 

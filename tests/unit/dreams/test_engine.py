@@ -14,12 +14,15 @@ from tests.conftest import EMBEDDER
 
 from reverie.core.actor import Actor
 from reverie.core.dream import After, DreamPlan, GateFailed, NotUndoable, Selector, TokenBudgetExceeded
-from reverie.core.entry import Draft, EntryState, Source
+from reverie.core.entry import Draft, EntryState, Scope, Source
 from reverie.core.errors import Busy, Conflict, Held, Invalid
+from reverie.core.event import NewEvent
 from reverie.distil.request import DistilledText, Request
+from reverie.dreams.archive import DREAM_SPACE
 from reverie.host import Host
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.conformance import HandClock
+from reverie.store.contract import WriteTx
 from reverie.store.sqlite import SqliteStore
 
 DAY = 86_400_000
@@ -598,3 +601,15 @@ def test_a_dream_over_an_entry_that_only_calls_itself_a_dream_can_be_undone(host
 def test_a_cursor_of_raised_digits_is_refused(host: Host, ada: Actor) -> None:
     with pytest.raises(Invalid):
         host.lineage.page(ada, cursor="²")
+
+
+def test_a_dream_is_found_by_the_beginning_of_its_id_behind_hundreds_of_another_memory(host: Host, ada: Actor) -> None:
+    def body(tx: WriteTx) -> None:
+        seq = tx.append(NewEvent("memory.compacted", "DREAM", ada.id, data={}))
+        for number in range(600):
+            tx.save(DREAM_SPACE, f"01{number:04}", b"{}", seq=seq, meta={"ref": "crowd"}, keep=1)
+        tx.save(DREAM_SPACE, "01X", b"{}", seq=seq, meta={"ref": "bot"}, keep=1)
+
+    host.parts.store.write(Scope(ada.tenant), body)
+    assert host.lineage.ids(ada, "01", ref="bot") == ["01X"]
+    assert len(host.lineage.ids(ada, "01")) == 10
