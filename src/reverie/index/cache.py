@@ -1,11 +1,11 @@
-"""The search index: words and vectors of each memory, as segments in files and in memory, with an LRU cache.
+"""The search index: words and vectors of each memory, as segments in files and in process memory, with an LRU cache.
 
-The rows in the store are the truth. An index is brought up to date from them at the log position of the transaction
-that searches: what left since is taken out, what came or was indexed again is put in. It may then be newer than the
-snapshot of another reader, so everything found is looked up in the snapshot before it is shown.
+The rows in the store are authoritative. A search brings the index up to date from them, to the log position of its
+transaction: entries that left since are removed, entries that came or were indexed again are added. The index may then
+be newer than the snapshot of another reader, so everything found is looked up in the snapshot before it is returned.
 
 A memory of some thousand passages is in files (see files.py), which a new process maps instead of reading rows; only
-what came since they were written is held in memory. Searches of one memory do not wait for each other.
+entries that came later are held in process memory. Searches of one memory do not wait for each other.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _FILTERED = 5
-"""Half as many times more are looked at first when there is a filter: enough for one that leaves half."""
+"""With a filter, the first search is for half this multiple of the limit: enough for a filter that keeps half."""
 _RARE = 16
-"""Rarity threshold: when fewer than one in this many of the best match, the store lists all matches and only those are
-ranked.
+"""When fewer than one in this many of the best match, the store lists all matches and only those are ranked.
 
 That takes about as long as ranking and looking up two more times, which would not be enough.
 """
@@ -46,16 +45,16 @@ Memory = tuple[int, str]
 """A tenant's number and a ref."""
 Positions = Sequence[int]
 Promising = Callable[[], Positions]
-"""Positions in the order of what they promise, worked out when it is asked for."""
+"""Returns positions, the most promising first. Called only when they are needed."""
 Find: TypeAlias = "Callable[[int, npt.NDArray[np.int64] | None], list[Passage]]"
-"""So many of the best, among these positions or all."""
+"""Finds the given number of best passages, at these positions or at all."""
 
 
 class IndexedTx(Protocol):
     """The verbs of a read transaction that an index uses."""
 
     now: int
-    """Expiry is judged by it."""
+    """The instant at which entries count as expired or not."""
 
     def head(self) -> Head:
         """The tip of the tenant's log."""
@@ -64,14 +63,16 @@ class IndexedTx(Protocol):
         """The secret of the tenant, under which the files of its memories are named."""
 
     def hash_at(self, seq: int) -> str:
-        """The hash of the log at a position; empty when it is not there."""
+        """The hash of the log at a position; empty when the log does not have it."""
 
     def index_rows(self, *, after: int, since: int) -> Iterable[Row]:
-        """Rows of the memory beyond a position, and those up to it that were indexed again after a log position."""
+        """The rows of the memory beyond position `after`, and earlier rows indexed again after log position `since`."""
 
     def index_gone(self, *, since: int, held: Callable[[], Positions]) -> Iterable[int]:
-        """Positions of entries that left the indexed part of the memory after a log position. `held`: all that the
-        index has."""
+        """Positions of entries that left the indexed part of the memory after a log position.
+
+        `held` returns all positions in the index.
+        """
 
     def index_scrubbed(self, *, since: int) -> Sequence[int]:
         """Positions whose text was destroyed after a log position, for stores with files on several machines."""
@@ -79,24 +80,24 @@ class IndexedTx(Protocol):
     def foremost(
         self, lists: Sequence[Positions], where: Filter, *, limit: int, promising: Promising | None = None
     ) -> Mapping[int, Brief]:
-        """Of each list the first entries that match, up to a number. `promising`: whose neighbours may be asked for."""
+        """The first `limit` entries of each list that match. `promising`: positions whose neighbours may be needed."""
 
     def passing(self, where: Filter) -> Sequence[int]:
         """The positions of all entries of the memory that match, each once."""
 
 
 class _Index:
-    """One memory."""
+    """The index of one memory."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.parts: Parts | None = None
         self.filed = True
-        """Whether its files may be used; not after they were found damaged and could not be removed."""
+        """Whether files may be used: not after they were found damaged and could not be removed."""
 
 
 class IndexCache:
-    """The memories searched last, up to a number of bytes. `files`: where segments are kept."""
+    """The indexes of the memories searched last, up to a number of bytes. `files`: the folder of segments."""
 
     def __init__(self, max_bytes: int = 512 * 2**20, files: Files | None = None) -> None:
         self._lock = threading.Lock()
@@ -104,7 +105,7 @@ class IndexCache:
         self._files = files
         self._held: OrderedDict[Memory, _Index] = OrderedDict()
         self._passed: tuple[object, npt.NDArray[np.int64]] | None = None
-        """The last filter, with its snapshot, and the positions that matched."""
+        """The last filter with its snapshot, and the positions that match it."""
 
     def match(self, tx: IndexedTx, memory: Memory, question: Question, where: Filter, limit: int) -> list[Match]:
         """The best passages by any of these words."""
@@ -163,7 +164,7 @@ class IndexCache:
     def cosines(
         self, tx: IndexedTx, memory: Memory, vector: Vector, positions: Sequence[int]
     ) -> Mapping[int, Sequence[float]]:
-        """The cosines of the passages of those that have vectors of this model."""
+        """The cosines of the passages of entries at these positions that have vectors of this model."""
         return self._ask(tx, memory, lambda parts: Meaning(parts.parts, vector).cosines(positions))
 
     def known(self, tx: IndexedTx, memory: Memory, asked: Sequence[int]) -> list[bool]:
@@ -183,10 +184,10 @@ class IndexCache:
         finds: Sequence[Find],
         promising: Callable[[Sequence[Sequence[Passage]]], Positions] | None = None,
     ) -> tuple[list[list[Passage]], Mapping[int, Brief]]:
-        """The best that match by each of `finds`, and their entries.
+        """The best passages by each of `finds` that match the filter, and their entries.
 
-        Most filters leave most entries, so the index alone finds the best, somewhat more than are wanted, and the store
-        says which of them match. When few do, the store says which of all entries do, and the index finds the best
+        Most filters keep most entries. So the index first finds somewhat more passages than are wanted, and the store
+        selects those that match. When few match, the store lists all entries that do, and the index finds the best
         among those.
         """
         among: npt.NDArray[np.int64] | None = None
@@ -207,11 +208,11 @@ class IndexCache:
                 return kept, briefs
             if among is None and (min(short) + 1) * _RARE < wanted:
                 among, wanted = self._passing(tx, memory, where), limit
-            else:  # as many as will do if those that follow match as often, and a quarter more
+            else:  # enough if the next ones match as often, and a quarter more
                 wanted *= max(2, limit * 5 // (4 * (min(short) + 1)))
 
     def _passing(self, tx: IndexedTx, memory: Memory, where: Filter) -> npt.NDArray[np.int64]:
-        """A search asks for words and for meaning in one snapshot: the store is asked once."""
+        """The positions that match. A search by words and by meaning in one snapshot asks the store once."""
         asked = (memory, where, tx.head().seq, tx.now)
         passed = self._passed
         if passed is None or passed[0] != asked:
@@ -239,7 +240,7 @@ class IndexCache:
                 self._give_up(tx, memory, index)
 
     def _bring_up(self, tx: IndexedTx, memory: Memory, index: _Index) -> Parts:
-        """As new as the transaction's snapshot."""
+        """The index, at least as new as the transaction's snapshot. The caller holds the lock of the index."""
         parts, head = index.parts, tx.head()
         if parts is not None and parts.seq >= head.seq:
             return parts
@@ -263,7 +264,7 @@ class IndexCache:
         return parts
 
     def _scrubbed(self, parts: Parts, positions: Positions, files: Files | None, name: str, seq: int) -> Parts | None:
-        """Parts without anything of entries that another process destroyed, in memory and in files."""
+        """The parts without entries that another process destroyed, in process memory and in files."""
         gone = np.array(positions, dtype=np.int64)
         if files is None or not any(part.segment.name and len(part.segment.rows_of(gone)) for part in parts.parts):
             return parts.scrubbed(gone)
@@ -272,7 +273,7 @@ class IndexCache:
         return saved.parts if saved is not None else None
 
     def _give_up(self, tx: IndexedTx, memory: Memory, index: _Index) -> None:
-        """Files were damaged: the index is made again from the rows."""
+        """Drop an index whose files are damaged; the next search makes it again from the rows."""
         with index.lock:
             index.parts = None
             if self._files is not None:
@@ -281,7 +282,7 @@ class IndexCache:
                 index.filed = self._files.stamp(name) is None
 
     def tend(self, tx: IndexedTx, memory: Memory) -> None:
-        """Bring the files of a memory up to date and put them in order. Small memories have none."""
+        """Bring the files of a memory up to date, and merge small and worn segments. Small memories have no files."""
         if self._files is None or not self._files.writable:
             return
         parts = self._ask(tx, memory, lambda parts: parts)
@@ -297,16 +298,14 @@ class IndexCache:
                 self._give_up(tx, memory, index)
 
     def reached(self, memory: Memory) -> tuple[int, int] | None:
-        """The log position and the last entry up to which the index of a memory is held here; None: it is not."""
+        """The log position of a cached index and its last entry position; None when the memory is not cached."""
         with self._lock:
             index = self._held.get(memory)
         parts = index.parts if index is not None else None
         return (parts.seq, parts.last) if parts is not None and parts.seq else None
 
     def peek(self, tx: IndexedTx, memory: Memory) -> Parts:
-        """Return the existing parts of a memory's index, cached or from files, at any log position up to the
-        transaction's.
-        """
+        """The existing parts of a memory's index, cached or from files, at a log position up to the transaction's."""
         with self._lock:
             index = self._held.get(memory)
         parts = index.parts if index is not None else None
@@ -316,27 +315,24 @@ class IndexCache:
         return parts if parts is not None and parts.seq <= tx.head().seq else Parts()
 
     def note(self, memory: Memory, key: bytes) -> list[str]:
-        """Before entries of a memory are destroyed: see `Files.note`. The names of its files, if it has some: those of
-        readable memory, and those of cold storage."""
+        """Call `Files.note` before entries of a memory are destroyed. Returns the names that have files to scrub.
+
+        There is one name for readable memory and one for cold storage.
+        """
         if self._files is None:
             return []
         names = [self._files.name(one, key) for one in (memory, cold_memory(memory))]
         return [name for name in names if self._files.note(name)]
 
     def unnote(self, name: str) -> None:
-        """Nothing was destroyed."""
+        """Remove a note, because nothing was destroyed."""
         if self._files is not None:
             self._files.unnote(name)
 
     def scrub(self, name: str, positions: Sequence[int], seq: int) -> None:
-        """After entries were destroyed: leave nothing of them in files."""
+        """Remove destroyed entries from files: see `Files.scrub`."""
         if self._files is not None:
             self._files.scrub(name, positions, seq)
-
-    def drop(self, memory: Memory) -> None:
-        """Forget an index; it is made again when asked for."""
-        with self._lock:
-            self._held.pop(memory, None)
 
     def _evict(self) -> None:
         with self._lock:
@@ -348,14 +344,14 @@ class IndexCache:
 
 
 def cold_memory(memory: Memory) -> Memory:
-    """The name under which the cold storage of a memory has an index. No ref has a null character."""
+    """The key of the index of a memory's cold storage. No ref has a null character."""
     return memory[0], f"{memory[1]}\0cold"
 
 
 class PrivateIndexes(IndexCache):
-    """The index of a write transaction: the shared one, with the transaction's own writes on top.
+    """The index of a write transaction: the shared index, with the transaction's own writes added.
 
-    Nothing is held: what it reads may yet change, and be undone.
+    Nothing is cached: the rows it reads may still change or be rolled back.
     """
 
     def __init__(self, shared: IndexCache) -> None:
@@ -374,7 +370,7 @@ def _by_words(parts: Parts, question: Question, wanted: int, among: npt.NDArray[
 
 
 def _cosines(near: Meaning | None, lists: Sequence[Sequence[Passage]]) -> dict[tuple[int, int], float | None]:
-    """The cosine of each passage found. By meaning it was found with it; of the others it is worked out."""
+    """The cosine of each passage found. Passages found by meaning come with theirs; the others are computed."""
     cosines: dict[tuple[int, int], float | None] = {one[:2]: one.score for own in lists[1:] for one in own}
     others = [key for one in lists[0] if (key := one[:2]) not in cosines]
     found = near.cosines(sorted({at for at, _ in others})) if near is not None and others else {}
@@ -386,7 +382,7 @@ def _cosines(near: Meaning | None, lists: Sequence[Sequence[Passage]]) -> dict[t
 
 
 def _advanced(parts: Parts, tx: IndexedTx, files: Files | None, name: str) -> Parts:
-    """Parts with what came and left up to the transaction's log position."""
+    """The parts with the entries that came and without those that left, up to the transaction's log position."""
     since, after = parts.seq, parts.last
     if since:
         parts = parts.without(tx.index_gone(since=since, held=parts.positions))

@@ -1,8 +1,8 @@
-"""Signs of vectors: which are worth a look when there are very many.
+"""Binary codes of vectors, which select the vectors worth comparing when there are very many.
 
-A code has one bit for each dimension: whether the vector is above the mean there. A question is compared with all codes
-first. Only dimensions that matter for it take part, those in which its own value times the usual spread is large. The
-vectors of the nearest codes are then compared exactly.
+A code has one bit for each dimension: whether the vector is above the mean there. A question is first compared with all
+codes, in the dimensions that matter for it: those where its value times the mean deviation is large. Then the vectors
+of the nearest codes are compared exactly.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 FEWEST = 4096
-"""Smaller segments have no codes: they are compared exactly."""
+"""Number of vectors from which a segment has codes. Smaller segments are compared exactly."""
 BLOCK = 16_384
 
 Codes: TypeAlias = "npt.NDArray[np.uint64]"
@@ -23,7 +23,7 @@ Floats: TypeAlias = "npt.NDArray[np.float32]"
 
 
 def coded(data: npt.NDArray[np.int8], centre: Floats | None = None) -> tuple[Floats, Codes]:
-    """Mean and spread of each dimension, and the codes; both empty when there are few vectors."""
+    """Mean and mean deviation of each dimension, and the codes; both empty when there are few vectors."""
     count, dimensions = data.shape
     if count < FEWEST:
         return np.zeros((0, dimensions), dtype=np.float32), np.zeros((0, count), dtype=np.uint64)
@@ -46,10 +46,10 @@ def _bits(above: npt.NDArray[np.bool_], lines: int) -> Codes:
 
 
 class EncodedQuery:
-    """A question, to be compared with codes that have the same mean and spread.
+    """A question in a form that is compared with codes of the same mean and mean deviation.
 
-    A dimension weighs as much as the question's value there times the usual spread. `rough` looks at half of the
-    dimensions, the first, which vary most, and at those of large weight only; `fine` at all, with four weights.
+    The weight of a dimension is the question's value there times the mean deviation. `rough` uses only dimensions of
+    large weight in the first half, which varies most; `fine` uses all dimensions, with weights in four steps.
     """
 
     def __init__(self, query: Floats, centre: Floats) -> None:
@@ -82,7 +82,7 @@ class EncodedQuery:
         return far
 
     def fine(self, codes: Codes, rows: npt.NDArray[np.intp]) -> Floats:
-        """About the product of the question with these vectors."""
+        """Estimate the product of the question with each of these vectors."""
         sums = [np.zeros(len(rows), dtype=np.uint16) for _ in self._planes]
         bits, counts = np.empty(len(rows), dtype=np.uint64), np.empty(len(rows), dtype=np.uint8)
         for line in range(self._lines):
@@ -97,7 +97,7 @@ class EncodedQuery:
 
 
 def nearest(far: npt.NDArray[np.uint8], wanted: int) -> npt.NDArray[np.intp]:
-    """The places of about as many of the nearest as are wanted, from every sixteenth."""
+    """The places of approximately `wanted` nearest codes. The threshold comes from a sample of every sixteenth."""
     sample = far[::16]
     kept = min(len(sample) - 1, -(-wanted // 16))
     return np.flatnonzero(far <= np.partition(sample, kept)[kept])

@@ -1,19 +1,18 @@
 """Segments in files: written once, mapped by every process, replaced as a whole.
 
-A memory has a manifest, which names its segments, the rows of each that left since, and the log position all of it is
-at, with the hash of the log there. Files are written under another name, brought to the disk and renamed, so a crash
-leaves the old state or the new. The rows in the store are the truth: a file that is missing, damaged or of another
-history is no fault, the index is made again. File names tell nothing: a memory is named by a hash under its tenant's
-key. All files are 0600.
+A memory has a manifest, which lists its segments, the rows of each that left since, and their log position with the
+hash of the log there. Files are written under another name, synced to disk and renamed, so a crash leaves the old state
+or the new one. The rows in the store are authoritative: when a file is missing, damaged or of another history, the
+index is made again. File names reveal nothing: a memory is named by a hash under its tenant's key. All files are 0600.
 
-A segment begins with a line of magic, the length of its header, and the header (JSON with a checksum of its own): where
-each column is. Columns have a checksum for every 64 KiB, compared when a process first reads there; vectors have one
-each. A writer takes the lock of the memory; one that finds it taken does not wait.
+A segment begins with a magic line, the length of its header, and the header (JSON with a checksum of its own), which
+says where each column is. Columns have a checksum for every 64 KiB, verified when a process first reads there; every
+vector has a checksum of its own. A writer takes the lock of the memory, and gives up when it is taken.
 
-What is destroyed in the store leaves the files before the caller learns that it is done: before the commit a note is
-put down that the files of a memory are to be scrubbed, after it they are, and the note is taken away. Files that are
-found with a note are not used but removed. The lock holds the log position of the last scrub: an index that was
-read from the store before it is never written.
+Text that is destroyed in the store leaves the files before the caller gets the answer. Before the commit a note records
+that the files of a memory must be scrubbed; after the commit they are, and the note is removed. Files that are found
+with a note are removed, not used. The lock file holds the log position of the last scrub: an index that was read from
+the store before that position is never written.
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ _BLOCK = 1 << 16
 _ALIGN = 4096
 _MANIFEST, _SEGMENT, _LOCK, _NOTE = ".manifest", ".segment", ".lock", ".scrub"
 SMALLEST = 4096
-"""Passages that are worth a file."""
+"""Number of passages from which a file is worthwhile."""
 _SMALL = 4 * SMALLEST
 _MANY = 4
-"""So many small segments become one."""
+"""Number of small segments that are merged into one."""
 _WORN = 4
 """A segment is rewritten when one in this many of its rows is out of use."""
 
@@ -68,7 +67,7 @@ class _Column(msgspec.Struct):
 
 
 class _Header(msgspec.Struct):
-    """The first lines of a segment."""
+    """The header of a segment."""
 
     columns: list[_Column]
     total: int
@@ -84,7 +83,7 @@ class _Listed(msgspec.Struct):
 
 
 class _Manifest(msgspec.Struct):
-    """The files of a memory."""
+    """The segments of a memory, and the log position and hash that they belong to."""
 
     seq: int
     hash: str
@@ -93,7 +92,7 @@ class _Manifest(msgspec.Struct):
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """A memory's index as it was found in files, and the hash of the log at its position."""
+    """The index of a memory as found in files, and the hash of the log at its position."""
 
     parts: Parts
     hash: str
@@ -108,7 +107,7 @@ class Files:
         self._idle_seconds = idle_seconds
 
     def name(self, memory: tuple[int, str], key: bytes) -> str:
-        """The name that the files of a memory begin with."""
+        """The prefix of the file names of a memory."""
         tenant, ref = memory
         return f"{tenant}-{hashlib.blake2b(ref.encode(), digest_size=12, key=key[:64]).hexdigest()}"
 
@@ -121,7 +120,7 @@ class Files:
         return found.st_ino, found.st_mtime_ns, found.st_size
 
     def load(self, name: str) -> Saved | None:
-        """The index of a memory, mapped; None when there is none that is whole."""
+        """The index of a memory, mapped; None when there is none, it is damaged, or it must be scrubbed."""
         return None if (self._folder / (name + _NOTE)).exists() else self._load(name)
 
     def _load(self, name: str) -> Saved | None:
@@ -144,8 +143,8 @@ class Files:
     def save(self, name: str, parts: Parts, log_hash: str, *, thorough: bool = False) -> Parts:
         """Write segments that have no file yet, and the manifest. Returns the same index, mapped.
 
-        When another process was first, or the disk is full, the index stays as it is. `thorough`: small segments
-        become large ones, and worn ones are written again.
+        When another process was first, or the disk is full, nothing is written and the index is returned as it is.
+        `thorough`: small segments are merged, and those with many rows out of use are rewritten.
         """
         if not self.writable:
             return parts
@@ -164,7 +163,7 @@ class Files:
             return parts
 
     def store(self, name: str, segment: Segment) -> Segment:
-        """Write a segment that no manifest names yet; the same, mapped. Left as it is when that fails."""
+        """Write a segment that no manifest lists yet. Returns it mapped, or as it is when writing fails."""
         if not self.writable:
             return segment
         try:
@@ -174,7 +173,10 @@ class Files:
             return segment
 
     def note(self, name: str) -> bool:
-        """Record on disk that a memory's files must be scrubbed, before the commit that destroys. False: no files."""
+        """Note on disk, before a commit that destroys text, that the files of a memory must be scrubbed.
+
+        False when the memory has no files.
+        """
         if not self.writable or not self._names(name):
             return False
         with os.fdopen(open_new(self._folder / (name + _NOTE), append=True), "wb") as file:
@@ -183,7 +185,7 @@ class Files:
         return True
 
     def unnote(self, name: str) -> None:
-        """The commit did not happen."""
+        """Remove the note: the commit did not happen, or the files are scrubbed."""
         (self._folder / (name + _NOTE)).unlink(missing_ok=True)
 
     def scrub(self, name: str, positions: Sequence[int], seq: int) -> None:
@@ -215,10 +217,10 @@ class Files:
                     raise
 
     def recover(self) -> None:
-        """Remove the files of memories that a process meant to scrub and did not come to, and of idle ones.
+        """Remove the files of memories that a process noted but did not scrub, and of idle memories.
 
-        Where other machines destroy text too (`idle_seconds`), files that no search compared with the store for so long
-        are removed: nothing else would learn that they hold some of it.
+        Where other machines destroy text too, files that no search has compared with the store for `idle_seconds` are
+        removed: nothing else would notice that they hold destroyed text.
         """
         if not self.writable or not self._folder.is_dir():
             return
@@ -231,7 +233,7 @@ class Files:
                         self.drop(path.name.removesuffix(_LOCK))
 
     def touch(self, name: str) -> None:
-        """The files of a memory were compared with the store."""
+        """Record that the files of a memory were compared with the store."""
         if self._idle_seconds is not None and self.writable:
             with suppress(OSError):
                 path = self._folder / (name + _LOCK)
@@ -246,13 +248,13 @@ class Files:
             (self._folder / (name + _LOCK)).write_bytes(str(seq).encode())
 
     def drop(self, name: str) -> None:
-        """Remove the files of a memory: they are damaged, or of another history."""
+        """Remove the files of a memory that are damaged or of another history. Faults of the disk are ignored."""
         if self.writable and (self._names(name) or (self._folder / (name + _NOTE)).exists()):
             with suppress(OSError), self._locked(name, wait=True):
                 self._remove(name)
 
     def _remove(self, name: str) -> None:
-        (self._folder / (name + _MANIFEST)).unlink(missing_ok=True)  # first: what it names must exist
+        (self._folder / (name + _MANIFEST)).unlink(missing_ok=True)  # first: the files that it lists must exist
         for path in self._names(name):
             path.unlink(missing_ok=True)
         self._sync()
@@ -371,7 +373,7 @@ class Files:
         return Segment(**columns, vectors=vectors, total=header.total, guard=guard, name=name, seen=seen)
 
     def _put(self, name: str, chunks: Sequence[bytes]) -> None:
-        """A new file, whole or not at all."""
+        """Write a file atomically."""
         path, draft = self._folder / name, self._folder / f"{name}.{secrets.token_hex(4)}.new"
         try:
             with os.fdopen(open_new(draft), "wb") as file:
@@ -404,14 +406,14 @@ class Files:
 
 
 class _Guard:
-    """Compares blocks of a file with their checksums, each once in a process."""
+    """Verifies blocks of a file against their checksums, each once in a process."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._columns: dict[str, tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], int, bytearray]] = {}
 
     def add(self, name: str, data: npt.NDArray[np.uint64], sums: npt.NDArray[np.uint64], item: int) -> None:
-        """A column: its data and checksums, and the bytes of an item."""
+        """Add a column: its data and checksums, and the bytes of an item."""
         self._columns[name] = (data, sums, item, bytearray(len(sums)))
 
     def __call__(self, name: str, first: int, last: int) -> None:
@@ -431,7 +433,7 @@ def _blocks(words: int) -> int:
 
 
 def _sums(data: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """A checksum of every block: the sum of its numbers."""
+    """A checksum for every block: the sum of its numbers."""
     words = _BLOCK // 8
     whole = len(data) // words
     sums = np.empty(_blocks(len(data)), dtype=np.uint64)

@@ -1,7 +1,7 @@
-"""The segments of one memory at a log position, with the rows of each that left since it was made.
+"""The segments of one memory at a log position, each with the rows that left since it was made.
 
-Nothing here changes: what comes or leaves makes a new list. So any number of threads search without waiting for each
-other, and a write transaction puts what it wrote on top of what is shared, for itself alone.
+Everything here is immutable: a change makes a new list. So any number of threads search without waiting for each other,
+and a write transaction adds what it wrote to the shared segments for itself alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _RATIO = 4
 """Two segments in memory are merged when the older has at most this many times the rows of the newer."""
 LARGEST = 1 << 17
-"""Passages of a segment, about."""
+"""Approximate limit of the passages in a segment."""
 _LARGE = 1 << 18
 """Passages in files above which a process unmaps pages after a search."""
 _MAPPED = 128 << 20
@@ -40,7 +40,7 @@ def _mapped() -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A segment, and which of its rows are out of use."""
+    """A segment, and its rows that are out of use."""
 
     segment: Segment
     dead: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
@@ -59,27 +59,27 @@ class Part:
         return self.segment.total - int(self.segment.lengths[self.dead].sum(dtype=np.int64))
 
     def without(self, positions: npt.NDArray[np.int64]) -> Part:
-        """The same without the passages of these positions."""
+        """This part without the passages of these positions."""
         rows = self.segment.rows_of(positions)
         if not len(rows):
             return self
         dead = np.union1d(self.dead, rows).astype(np.int32)
         if len(dead) == len(self.dead):
             return self
-        if self.segment.name is None and len(dead) * 2 > len(self.segment):  # more that is gone than is there
+        if self.segment.name is None and len(dead) * 2 > len(self.segment):  # more rows are out of use than in use
             return Part(merged([(self.segment, dead)]))
         return Part(self.segment, dead)
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All segments of a memory. `seq`: the log position they are at; `last`: the highest entry position."""
+    """All segments of a memory. `seq`: their log position; `last`: the highest position of an entry."""
 
     parts: Sequence[Part] = ()
     seq: int = 0
     last: int = 0
     stamp: object = None
-    """Stamp of the manifest that the segments in files belong to; None when there was none."""
+    """Stamp of the manifest that lists the segments in files; None when there was none."""
     listed: frozenset[str] = frozenset()
     """Names of the segments in that manifest."""
 
@@ -94,7 +94,7 @@ class Parts:
         return sum(part.live for part in self.parts)
 
     def positions(self) -> list[int]:
-        """The entries of passages in use, each once."""
+        """Positions of the entries that have passages in use, each once."""
         found: set[int] = set()
         for part in self.parts:
             part.segment.check("positions")
@@ -118,7 +118,7 @@ class Parts:
                 seen.drop_postings()
 
     def scrubbed(self, positions: npt.NDArray[np.int64]) -> Parts:
-        """The same, with nothing left of these entries in the segments in memory."""
+        """The parts, with nothing left of these entries in segments held in process memory."""
         parts = []
         for part in self.parts:
             rows = part.segment.rows_of(positions)
@@ -128,7 +128,7 @@ class Parts:
         return replace(self, parts=tuple(part for part in parts if part.live or part.segment.name))
 
     def without(self, positions: Iterable[int]) -> Parts:
-        """The same without some entries."""
+        """The parts without these entries."""
         gone = sorted(set(positions))  # np.unique imports a module of its own: 15 ms of a process's first search
         if not gone:
             return self
@@ -137,7 +137,7 @@ class Parts:
         return replace(self, parts=tuple(part for part in parts if part.live or part.segment.name))
 
     def added(self, segment: Segment) -> Parts:
-        """The same with a segment of entries that no other has."""
+        """The parts with one more segment, of entries that no other segment has."""
         if not len(segment):
             return self
         parts = [*self.parts, Part(segment)]
@@ -149,7 +149,7 @@ class Parts:
         return replace(self, parts=tuple(parts), last=max(self.last, int(segment.positions[-1])))
 
     def updated(self, rows: Rows) -> Parts:
-        """The same with these entries, in place of those it has."""
+        """The parts with these entries, which replace those at the same positions."""
         if not rows:
             return self
         again = [row[0] for row in rows if row[0] <= self.last]

@@ -1,7 +1,8 @@
-"""The words of entries and of questions as the index knows them.
+"""The words of entries and of questions in the form that the index uses.
 
-A word rests as a hash under the tenant's key, so the index holds no text; an entry's words are one string of records,
-stored in one row with its vector. A commit writes one row and not one for every word; segments are made of rows later.
+A word is stored as a hash under the tenant's key, so the index holds no text. The words of an entry are one string of
+records, in one row with its vector: a commit writes one row instead of one for every word. Segments are made from rows
+later.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ K1, B = 1.2, 0.75
 
 
 def pack(terms: Sequence[str], key: bytes) -> bytes:
-    """The words of an entry as stored: each once, by its hash, and how often it occurs.
+    """The words of an entry as stored: the hash of each word once, with the number of times it occurs.
 
-    The words of several passages follow each other. Before each is a record that occurs 0 times, with the beginning
-    and end of the passage in place of a hash; an entry without marks is one passage.
+    The words of several passages follow each other. Before each passage is a record with a count of 0, which holds the
+    beginning and end of the passage in place of a hash. An entry without marks is one passage.
     """
     if not terms or not terms[0].startswith(MARK):
         return _packed(terms, key)
@@ -61,7 +62,7 @@ Question = Sequence[tuple[float, Sequence[tuple[int, float]]]]
 
 
 def ask(words: Sequence[str | QueryWord], key: bytes) -> Question:
-    """The words of a question, as `words.best` wants them."""
+    """The words of a question in the form that `words.best` takes."""
     asked = [word if isinstance(word, QueryWord) else QueryWord(((word, 1.0),)) for word in dict.fromkeys(words)]
     return [(word.weight, [(hashed(term, key), weight) for term, weight in word.terms]) for word in asked]
 
@@ -72,7 +73,7 @@ def hashed(term: str, key: bytes) -> int:
 
 
 class _Records(dict[str, bytes]):
-    """The records of words seen before that occur once. `__missing__` keeps the common path in C code."""
+    """Cache of the records of words that occur once. `__missing__` keeps the common path in C code."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key

@@ -1,8 +1,8 @@
-"""A piece of a memory's index that never changes: plain arrays, in memory or mapped from a file.
+"""An immutable part of a memory's index: plain arrays, in process memory or mapped from a file.
 
-Rows are passages, in the order of their entries' positions. The words of a segment are sorted by hash; the passages
-that have a word lie together, in the order of rows. The same class serves a file of a hundred thousand passages and
-the few that came since: a search looks at a list of segments, whatever they are made of.
+Rows are passages, in the order of their entries' positions. The words of a segment are sorted by hash; the postings of
+a word lie together, in the order of rows. The same class serves a file of a hundred thousand passages and the few that
+came since: a search reads a list of segments of either kind.
 """
 
 from __future__ import annotations
@@ -33,28 +33,26 @@ Guard = Callable[[str, int, int], None]
 """Called before the items `first` to `last` of a column are used. Raises Damaged."""
 _UP = 1 + 1e-6
 _SPAN_BITS = 13
-"""Spans are compared with their checksums 2^13 at a time, which is a block of a file."""
+"""Spans are verified 2^13 at a time, which is a block of a file."""
 
 
 @lru_cache(maxsize=1024)
 def space(model: str, length: int) -> str:
-    """Return the key of vectors that can be compared: the embedder without the version of the text analysis, and the
-    length.
-    """
+    """The key of vectors that can be compared: length, and embedder without the version of the text analysis."""
     embedder, _, analysis = model.rpartition("+")
     name = embedder if analysis.isdigit() and embedder else model
     return f"{length}-{hashlib.blake2b(name.encode(), digest_size=6).hexdigest()}"
 
 
 class ScoredPassage(NamedTuple):
-    """A passage and how well it matches. Position and number tell it apart."""
+    """A passage and its score. Position and number identify it."""
 
     position: int
     number: int
     score: float
     cover: float = 0.0
     span: tuple[int, int] | None = None
-    """The characters that it is; None: the whole content."""
+    """Start and end of the passage in the content; None: all of it."""
 
 
 _scored = cast("Callable[[Iterable[Any]], ScoredPassage]", partial(tuple.__new__, ScoredPassage))
@@ -103,7 +101,7 @@ class Vectors:
     codes: npt.NDArray[np.uint64]
     """Signs, 64 dimensions to a number: one line for each 64 dimensions. Empty in small segments."""
     centre: npt.NDArray[np.float32]
-    """Mean and spread of each dimension, when there are codes."""
+    """Mean and mean deviation of each dimension, when there are codes."""
     sums: npt.NDArray[np.uint32]
     """A checksum of each vector."""
 
@@ -119,28 +117,28 @@ class Segment:
 
     positions: npt.NDArray[np.int64]
     spans: Ints
-    """Characters of the content, first and last; (0, 0) is all of it."""
+    """Start and end in the content; (0, 0): all of it."""
     lengths: Ints
     """Number of words in each passage."""
     words: npt.NDArray[np.int64]
     starts: npt.NDArray[np.int64]
-    """Start of the postings of each word; one more at the end."""
+    """Start of the postings of each word, then the end of the last."""
     peaks: npt.NDArray[np.float32]
-    """The most that the word can count in any passage here, as a share of its weight."""
+    """The largest impact of the word in any passage here, as a share of its weight."""
     rows: Ints
     times: npt.NDArray[np.int16]
     impacts: npt.NDArray[np.float32]
     """Impact of the word in the passage, as a share of its weight, for passages of average length in this segment."""
     vectors: Mapping[str, Vectors]
-    """By their space."""
+    """The vectors by space."""
     total: int
-    """Words of all passages together."""
+    """Number of words in all passages."""
     guard: Guard | None = None
     name: str | None = None
     """The file it is mapped from."""
     seen: Seen | None = None
     whole: set[str] = field(default_factory=set)
-    """Columns that were compared with their checksums."""
+    """Columns that were verified against their checksums."""
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -159,7 +157,7 @@ class Segment:
                 yield f"{key}.{name}", column
 
     def check(self, *names: str) -> None:
-        """Compare whole columns with their checksums, once in a process."""
+        """Verify whole columns against their checksums, once in a process. Raises Damaged."""
         if self.guard is not None:
             for name in names:
                 if name not in self.whole:
@@ -176,17 +174,17 @@ class Segment:
         return self.starts[at].tolist(), ends.tolist()
 
     def most(self, words: npt.NDArray[np.int64]) -> list[float]:
-        """The most that each word can count, as a share of its weight; of words it does not have, some number."""
+        """The largest impact of each word, as a share of its weight; an arbitrary number for words it does not have."""
         found: list[float] = self.peaks[np.minimum(np.searchsorted(self.words, words), len(self.words) - 1)].tolist()
         return found
 
     def postings(self, first: int, last: int) -> tuple[Ints, npt.NDArray[np.int16]]:
-        """The rows that have a word, and how often."""
+        """The rows that have a word, and how often each has it."""
         self._reads(first, last, "rows", "times")
         return self.rows[first:last], self.times[first:last]
 
     def weighed(self, first: int, last: int) -> tuple[Ints, npt.NDArray[np.float32]]:
-        """The rows that have a word, and how much it counts in each."""
+        """The rows that have a word, and its impact in each."""
         self._reads(first, last, "rows", "impacts")
         return self.rows[first:last], self.impacts[first:last]
 
@@ -197,7 +195,7 @@ class Segment:
                 self.guard(name, first, last)
 
     def rows_of(self, positions: npt.NDArray[np.int64]) -> Ints:
-        """The rows of those positions that it has, in the order asked for."""
+        """The rows of these positions, in the order of the positions; none for a position that is not here."""
         if not len(self.positions) or not len(positions):
             return np.zeros(0, dtype=np.int32)
         self.check("positions")
@@ -215,7 +213,7 @@ class Segment:
         return rows - np.searchsorted(self.positions, self.positions[rows])
 
     def spans_of(self, rows: Array) -> list[tuple[int, int] | None]:
-        """The characters that passages are; None: the whole content."""
+        """Start and end of each passage in its content; None: all of it."""
         if self.guard is not None:
             for block in set((rows >> _SPAN_BITS).tolist()):
                 self.guard("spans", block << _SPAN_BITS, min((block + 1) << _SPAN_BITS, len(self)))
@@ -262,7 +260,7 @@ def sealed(
     postings: tuple[npt.NDArray[np.int64], Ints, npt.NDArray[np.int16]],
     vectors: Mapping[str, Vectors],
 ) -> Segment:
-    """A segment from its passages and its postings, which are in any order of words and in the order of rows."""
+    """A segment from its passages and its postings, which are in the order of rows but not of words."""
     words, rows, times = postings
     order = np.argsort(words, kind="stable")
     words, rows, times = words[order], rows[order], times[order]
@@ -304,7 +302,7 @@ def _sealed(
 
 
 def group(key: str, rows: Ints, data: npt.NDArray[np.int8], centre: npt.NDArray[np.float32] | None = None) -> Vectors:
-    """Vectors of one space, with what a search needs besides."""
+    """The vectors of one space, with the lengths, codes and checksums that a search uses."""
     tails = data[:, (data.shape[1] + 1) // 2 :]
     lengths = np.sqrt(np.einsum("ij,ij->i", tails, tails, dtype=np.float32))
     centre, codes = coded(data, centre)
@@ -322,13 +320,13 @@ def sums_of(data: npt.NDArray[np.int8]) -> npt.NDArray[np.uint32]:
 
 @lru_cache(maxsize=8)
 def weights(length: int) -> Array:
-    """Return the factors of a vector's numbers for its checksum."""
+    """The factors of a vector's numbers in its checksum."""
     # sums in float32 are exact while integers stay below 2^24, as they do up to 512 dimensions
     return np.arange(1, length + 1, dtype=np.float32 if length <= 512 else np.float64)
 
 
 def without(segment: Segment, dead: Ints) -> Segment:
-    """The same without some rows, as `merged` makes it, but nothing is sorted again."""
+    """The segment without some rows: the result of `merged`, without sorting again."""
     segment.check(*(name for name, _ in segment.columns()))
     keep = np.ones(len(segment), dtype=bool)
     keep[dead] = False
@@ -357,7 +355,7 @@ def without(segment: Segment, dead: Ints) -> Segment:
 
 
 def merged(parts: Sequence[tuple[Segment, Ints]]) -> Segment:
-    """One segment of several, each without the rows named with it."""
+    """One segment made of several, each without the rows given with it."""
     if len(parts) == 1:
         return without(*parts[0])
     for segment, _ in parts:
@@ -387,7 +385,7 @@ def merged(parts: Sequence[tuple[Segment, Ints]]) -> Segment:
             chosen = np.flatnonzero(where >= 0)
             vectors.setdefault(key, []).append((where[chosen], own, chosen))
     words, rows, times = (np.concatenate(columns) for columns in zip(*postings, strict=True))
-    if (np.diff(order) < 0).any():  # the entries of the parts lie between each other
+    if (np.diff(order) < 0).any():  # the positions of the parts are interleaved
         by_row = np.argsort(rows, kind="stable")
         words, rows, times = words[by_row], rows[by_row], times[by_row]
     return sealed(
@@ -409,11 +407,11 @@ def _joined(parts: Sequence[tuple[Ints, Vectors, Array]]) -> Vectors:
 def picked(
     segments: Sequence[Segment], columns: Sequence[tuple[Array, ...]], limit: int, *, unit: float = 1.0
 ) -> list[ScoredPassage]:
-    """The best of several segments, from columns of (rows, scores in `unit`, covers) of each."""
+    """The best passages of several segments, from columns of (rows, scores in `unit`, covers) of each."""
     if not columns:
         return []
     if (most := sum(len(own[0]) for own in columns)) > limit:
-        # everything at least as good as the last place, so that ties are cut by position and not by chance
+        # all that are at least as good as the last place, so that ties are cut by position and not by chance
         last = np.partition(np.concatenate([own[1] for own in columns]), most - limit)[most - limit]
         kept = [np.flatnonzero(own[1] >= last) for own in columns]
         columns = [tuple(column[rows] for column in own) for own, rows in zip(columns, kept, strict=True)]

@@ -1,11 +1,11 @@
 """Nearest neighbours inside one memory.
 
-Vectors rest as int8. For a search they become float32 a block at a time: products of int8 vectors are integers below
-2^24, so float32 sums of them are exact in any order, and every machine gives the same scores.
+Vectors are stored as int8. For a search they become float32 a block at a time: products of int8 vectors are integers
+below 2^24, so float32 sums of them are exact in any order, and every machine gives the same scores.
 
-Up to `CODED` vectors the search is exact. The first half of every vector is multiplied first. What the other half can
-add is at most the product of the two lengths (Cauchy and Schwarz), so most vectors are known not to be among the best
-before their other half is read. Beyond that, codes (see codes.py) say which vectors are worth a look.
+Below `CODED` vectors the search is exact. The first half of every vector is multiplied first. The other half can add at
+most the product of the two lengths (Cauchy and Schwarz), so most vectors are ruled out before their other half is read.
+From `CODED` vectors on, codes (see codes.py) select the vectors to compare.
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ _Rows: TypeAlias = "npt.NDArray[Any]"
 CODED = 50_000
 """Number of vectors from which codes are compared first."""
 LOOKED_AT = 4096
-"""So many vectors of the nearest codes are compared exactly, at most; or `_TIMES` as many as are asked for."""
+"""Limit of the vectors that are compared exactly, or `_TIMES` the number asked for if that is more."""
 _TIMES = 40
 _STEPS = 8
-"""The first look is at one in this many of those."""
+"""The first step compares one in this many of them."""
 BLOCK = 1024
-"""Rows made float32 and multiplied at once.
+"""Number of rows that are converted to float32 and multiplied at once.
 
 A block of 128 dimensions is half a megabyte: it stays near the processor, so a search reads the int8 vectors from
 memory and not four times as much float32. And it is too small for BLAS to hand to its thread pool, which on a busy
 machine cost 90 to 500 ms.
 """
 _SLACK = 4.0
-"""More than float32 can be wrong about the bound, in units of a product."""
+"""Upper bound of the error of float32 in the bound, in units of a product."""
 _FEW = 16_384
-"""Number of vectors up to which all are read in full: finding out which to skip takes longer."""
+"""Number of vectors up to which all are read in full: finding those to skip would take longer."""
 _TRIED = 4
-"""So many times the vectors asked for, the best by their first half, tell how good one has to be."""
+"""Multiple of the number asked for: so many vectors, the best by their first half, are read in full to get a bound."""
 _ROUGH = 8
 """One in this many codes is compared in full."""
 _NEVER = -3e38
 _UNIT = 127.0 * 127.0
-"""The product of a vector with itself: vectors rest with this length."""
+"""The product of a vector with itself: all vectors have the length 127."""
 
 
 class Meaning:
-    """The vector of a question beside those of a memory."""
+    """A search by meaning: the vector of a question, and those of a memory in the same space."""
 
     def __init__(self, parts: Sequence[Part], vector: Vector) -> None:
         key, self._query = _read(vector)
         self._groups = [(part, own) for part in parts if (own := part.segment.vectors.get(key)) is not None]
         self._whole: dict[int, _Floats] = {}
-        """The products of all vectors of small groups, by their place: worked out once."""
+        """The products of all vectors of small groups, by the place of the group: computed once."""
 
     def best(self, limit: int, among: npt.NDArray[np.int64] | None = None) -> list[ScoredPassage]:
-        """The best passages by cosine, of all or among some positions, best first, ties by position."""
+        """The best passages by cosine, of all or only at the positions `among`; best first, ties by position."""
         groups, query = self._groups, self._query
         found: list[tuple[Part, Vectors, _Rows, _Floats]] = []
         if among is not None:
@@ -90,7 +90,7 @@ class Meaning:
         return picked(segments, columns, limit, unit=_UNIT)
 
     def _exact(self, at: int) -> tuple[_Rows, _Floats]:
-        """All vectors of a small group that are in use, and their products."""
+        """The vectors of a small group that are in use, and their products."""
         part, own = self._groups[at]
         part.segment.check(f"{own.key}.rows", f"{own.key}.data")
         scores = self._whole[at] = _products(own.data, self._query)
@@ -115,7 +115,7 @@ class Meaning:
 
 
 def _verified_products(part: Part, own: Vectors, chosen: _Rows, query: _Floats) -> _Floats:
-    """The products of some vectors, which are compared with their checksums when they come from a file."""
+    """The products of some vectors, which are verified against their checksums when they come from a file."""
     data = own.data[chosen]
     if part.segment.guard is None or not len(chosen):
         return _products(data, query)
@@ -150,7 +150,7 @@ def _out(part: Part, own: Vectors) -> _Rows:
 
 
 def _contenders(part: Part, own: Vectors, query: _Floats, limit: int, least: float) -> tuple[_Rows, _Floats]:
-    """Vectors that hold all of the best, and their products."""
+    """Vectors that include all of the best, and their products."""
     size, half = len(own.rows), (len(query) + 1) // 2
     for name in ("rows", "data", "tails"):
         part.segment.check(f"{own.key}.{name}")
@@ -161,7 +161,7 @@ def _contenders(part: Part, own: Vectors, query: _Floats, limit: int, least: flo
     if (tried := limit * _TRIED) < size:
         likely = np.argpartition(scores, size - tried)[size - tried :]
         whole = scores[likely] + _products(own.data[likely, half:], tail)
-        least = max(least, float(np.partition(whole, tried - limit)[tried - limit]))  # the last of the best is no worse
+        least = max(least, float(np.partition(whole, tried - limit)[tried - limit]))  # a lower bound for the best
         reach = own.tails * np.sqrt(np.dot(tail, tail))
         reach += scores
         rows = np.flatnonzero(reach >= least - _SLACK)
@@ -175,10 +175,10 @@ def _contenders(part: Part, own: Vectors, query: _Floats, limit: int, least: flo
 def _coded(
     groups: Sequence[tuple[Part, Vectors]], query: _Floats, limit: int
 ) -> list[tuple[Part, Vectors, _Rows, _Floats]]:
-    """The vectors of the nearest codes, and all of the segments that have none.
+    """The vectors of the nearest codes, and the best of the segments without codes.
 
-    They are looked at in steps, each time as many again, until a step adds no more than one to the best: near
-    neighbours are mostly among the first, and only where all vectors are about as near does it take all steps.
+    They are compared in steps, each doubling the number, until a step adds at most one vector to the best. Near
+    neighbours are mostly among the first; all steps are needed only where all vectors are about equally near.
     """
     found, measured = [], []
     for part, own in groups:
@@ -214,7 +214,7 @@ def _coded(
 
 
 def _doubled(first: int, last: int) -> Iterator[int]:
-    """Return numbers from the first to the last, each twice the one before."""
+    """The numbers from `first`, each twice the one before, and then `last`."""
     while first < last:
         yield first
         first *= 2
@@ -226,7 +226,7 @@ def _products(vectors: npt.NDArray[np.int8], query: _Floats) -> _Floats:
 
 
 def _multiplied(vectors: npt.NDArray[np.int8], *queries: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """The product of every vector with each question, one at a time: BLAS hands a matrix to its thread pool."""
+    """The product of every vector with each question, one at a time: BLAS would hand a matrix to its thread pool."""
     size, kind = len(vectors), queries[-1].dtype
     scores = [np.empty(size, dtype=kind) for _ in queries]
     block = np.empty((min(BLOCK, size), len(queries[0])), dtype=kind)
@@ -240,6 +240,6 @@ def _multiplied(vectors: npt.NDArray[np.int8], *queries: npt.NDArray[Any]) -> li
 
 
 def _read(vector: Vector) -> tuple[str, _Floats]:
-    """The space of a question's vector, and its numbers."""
+    """The space of a question's vector, and the vector as numbers."""
     model, data = vector
     return space(model, len(data)), np.frombuffer(data, dtype=np.int8).astype(np.float32)

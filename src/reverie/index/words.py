@@ -1,11 +1,11 @@
 """BM25 over the segments of one memory.
 
-Scores depend on what the memory holds and on nothing else, neither the order of insertion nor how it is cut into
-segments: a passage is scored word by word in the order of the question, with the statistics of all of them.
+Scores depend only on the content of the memory, not on the order of insertion or the division into segments: a passage
+is scored word by word in the order of the question, with the statistics of all segments.
 
-Most passages that have some word of a question have only a common one. Words are added up beginning with those that can
-count most. As soon as the words that are left cannot lift a passage with none of the earlier ones among the best, they
-are looked up for the passages that still can be, and for no others.
+Most passages that have some word of a question have only a common one. So words are added up in the order of the most
+that each can contribute. Once the remaining words cannot lift a passage without any earlier word among the best, they
+are looked up only for the passages that can still be among the best.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _SURE = 1 - 1e-9
-"""Sums of the same numbers in another order differ by less."""
+"""Tolerance for sums of the same numbers in another order, which differ by less."""
 _ROUNDED = 1e-4
-"""More than sums of float32 are wrong by, as a share."""
+"""Upper bound of the relative error of float32 sums."""
 _BESIDES = 60
-"""Passages that a memory is taken to have besides its own when the rarity of words is worked out."""
+"""Number of passages without the word that are added to those of a memory when the rarity of a word is computed."""
 _GROUP = 32
-"""Passages in a group: a floor for the best is found among the best sum of each."""
+"""Passages in a group; the best sums of the groups give a lower bound for the best."""
 _LOOKUP = 8
 """Looking up a word for one row takes as long as adding up this many postings."""
 
@@ -39,7 +39,7 @@ _Floats: TypeAlias = "npt.NDArray[np.float64]"
 class _Term(NamedTuple):
     """A term that the memory has: its place in the list of all terms asked for, its weight, and its hash.
 
-    `share` is how far it stands for the word of the question: 1 for the same word, less for a similar one.
+    `share` is its likeness to the word of the question: 1 for the same word, less for a similar one.
     """
 
     at: int
@@ -49,7 +49,7 @@ class _Term(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A word of the question: how much it tells, its rarity, and its terms."""
+    """A word of the question: its informativeness, its rarity, and its terms."""
 
     telling: float
     weight: float
@@ -66,7 +66,7 @@ def known(parts: Sequence[Part], words: Sequence[int]) -> list[bool]:
 def best(
     parts: Sequence[Part], question: Question, limit: int, among: npt.NDArray[np.int64] | None = None
 ) -> list[ScoredPassage]:
-    """The best passages, of all or among some positions, best first, ties by position.
+    """The best passages, of all or only at the positions `among`; best first, ties by position.
 
     A score does not depend on the other candidates: the statistics are those of all passages of the memory.
     """
@@ -114,8 +114,8 @@ def best(
 def _rarity(count: int, live: int) -> float:
     """Return the inverse document frequency (as in BM25) of a word that `count` of `live` passages have.
 
-    A memory of a few passages says little about which words are rare: that its only note has "customer" makes it no
-    common word. So it is counted as if it had some more passages, without the word.
+    A memory of a few passages says little about which words are rare: "customer" is not common just because the only
+    note has it. So some passages without the word are added to the count.
     """
     return math.log(1 + (live + _BESIDES - count + 0.5) / (count + 0.5))
 
@@ -138,14 +138,14 @@ def _counted(
 
 
 def _common(rows: Ints, others: Ints) -> Ints:
-    """Return the rows that are in both of two ascending lists."""
+    """The rows that are in both of two ascending lists."""
     few, many = (rows, others) if len(rows) < len(others) else (others, rows)
     at = np.minimum(np.searchsorted(many, few), max(len(many) - 1, 0))
     return few[many[at] == few] if len(many) else few[:0]
 
 
 def _reached(sums: npt.NDArray[np.float32], limit: int) -> float:
-    """A sum that so many of the passages reach: the best of so many groups do."""
+    """A sum that at least `limit` passages reach: the best passages of that many groups do."""
     groups = len(sums) // _GROUP
     if groups < limit:
         return 0.0
@@ -173,10 +173,10 @@ class _Search:
         segment = part.segment
         segment.check("lengths", "positions")
         self.ratio = K1 * B * len(segment.positions) / max(segment.total, 1) / norm
-        """Ratio of the length normalisation when the segment was made to the present one."""
+        """Length normalisation from when the segment was made, relative to the present one."""
 
     def contenders(self, limit: int, least: float, among: npt.NDArray[np.int64] | None) -> npt.NDArray[np.intp]:
-        """Rows that hold all of the best that score at least `least`."""
+        """Rows that include every row among the best with a score of at least `least`."""
         segment, dead = self.part.segment, self.part.dead
         bounds = self._bounds()
         if not bounds:
@@ -208,11 +208,11 @@ class _Search:
             chosen = np.zeros_like(sums)
             chosen[inside] = sums[inside]
             sums = chosen
-        # an impact is off by the ratio of the average lengths at most, and by what float32 rounds
+        # an impact is off by at most the ratio of the average lengths, and by the rounding of float32
         lower, upper = min(1.0, self.ratio) * (1 - _ROUNDED), max(1.0, self.ratio) * (1 + _ROUNDED)
         floor = (max(least, _reached(sums, limit) * lower) * _SURE - rest[used]) / upper
         found = np.flatnonzero(sums >= np.float32(floor) if floor > 0 else sums > 0)
-        # words that are left are added up where that takes less than looking them up for every row
+        # remaining words are added up where that takes less time than looking them up for every row
         while len(found) > limit and used < len(order) and self._size(order[used]) < _LOOKUP * len(found):
             rows, values = self._weighed(order[used])
             np.add.at(sums, rows, values)
@@ -224,7 +224,7 @@ class _Search:
         return found
 
     def _weighed(self, word: _Word) -> tuple[Ints, npt.NDArray[np.float32]]:
-        """The rows that have a word, each once, and what it adds to each, about."""
+        """The rows that have a word, each once, and approximately what the word adds to each."""
         found = []
         for term in word.terms:
             start, end = self.starts[term.at], self.ends[term.at]
@@ -245,7 +245,7 @@ class _Search:
         return sum(self.ends[term.at] - self.starts[term.at] for term in word.terms)
 
     def _bounds(self) -> list[tuple[float, _Word]]:
-        """The words that are here, each with the most that it can add to a score."""
+        """The words that this part has, each with the most that it can add to a score."""
         starts, ends = self.starts, self.ends
         found = []
         peaks: list[float] = []
@@ -253,7 +253,7 @@ class _Search:
             here = [term for term in word.terms if ends[term.at] > starts[term.at]]
             if here:
                 peaks = peaks or self.part.segment.most(self.asked)
-                # made with the average length of that time; shorter passages than average count for more
+                # peaks use the average length of that time; passages shorter than average count for more
                 stretch = max(1.0, self.ratio) * (K1 + 1) * word.telling
                 found.append((stretch * max([term.weight * peaks[term.at] for term in here]), word))
         return found
