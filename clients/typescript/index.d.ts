@@ -70,7 +70,7 @@ export class Reverie {
   registerSecret(body: SecretIn, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<SecretOut>;
   /** Remove a secret from the registry; what was redacted stays redacted. */
   removeSecret(id: string, options?: { idempotencyKey?: string; signal?: AbortSignal }): Promise<SecretOut>;
-  /** Prove the log, and that every stored text is the one that was written. */
+  /** Verify the log, and that every stored text is the one that was written. */
   verifyAudit(options?: { signal?: AbortSignal }): Promise<VerdictOut>;
   /** The tenant's memory as a bundle of JSON lines. */
   exportBundle(options?: { ref?: string | null; events?: boolean; signal?: AbortSignal }): Promise<string>;

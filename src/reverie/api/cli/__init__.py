@@ -1,1 +1,1 @@
-"""The command line: one module per noun, each command parses, calls the host once, and renders."""
+"""The command line, one module per noun. A command parses, calls the host once, and prints."""

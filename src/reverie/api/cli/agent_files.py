@@ -1,7 +1,7 @@
-"""Configuration files of agents: their paths, the entries that Reverie adds, and how these are removed again.
+"""Configuration files of agents: their paths, the entries that Reverie adds, and the removal of these entries.
 
-A plan is made from a file as it is, and changes Reverie's own entries alone. Before a file is written, its text is
-noted; undo restores that text when nothing else has changed since, and else removes Reverie's entries only.
+A plan changes only Reverie's own entries of a file. The text of a file is recorded before it is written; undo restores
+that text if nothing else has changed since, and otherwise removes only Reverie's entries.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class StartCommand:
     options: tuple[str, ...] = ()
 
     def line(self, *arguments: str) -> str:
-        """As a line of a shell."""
+        """The command as a line of a shell."""
         return shlex.join([self.program, *arguments, *self.options])
 
     @property
     def server(self) -> dict[str, Any]:
-        """As an MCP server that opens the data itself."""
+        """The command as an MCP server that opens the data itself."""
         return {"command": self.program, "args": ["mcp", *self.options]}
 
     @property
@@ -51,7 +51,7 @@ class StartCommand:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One file: as it is, and as it would be."""
+    """One file, before and after the change."""
 
     path: Path
     before: str | None
@@ -71,7 +71,7 @@ Change = Callable[[dict[str, Any], StartCommand], dict[str, Any]]
 class Remote:
     """Notation of an agent for a remote MCP server. The key stays in the environment, where the agent reads it.
 
-    An agent without one starts `reverie mcp --url`.
+    An agent without such a notation starts `reverie mcp --url`.
     """
 
     bearer: str
@@ -86,7 +86,7 @@ class AgentFile:
 
     path: Callable[[], Path]
     change: Change | None
-    """None: TOML, which is added to as text."""
+    """None: a TOML file, which is changed as text."""
     hooks: bool = False
 
 
@@ -235,7 +235,7 @@ def plan_changes(agent: str, command: StartCommand, *, hooks: bool = True) -> li
 
 
 def write_changes(agent: str, plans: Sequence[Plan]) -> None:
-    """Write the files. What they were is noted first, so that a crash in between can be undone."""
+    """Write the files. Their earlier text is recorded first, so that a crash in between can be undone."""
     noted = _notes(agent)
     for plan in plans:
         if plan.changed:
@@ -388,7 +388,7 @@ def _read(path: Path) -> str | None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace a file in one step, through a link when it is one, with the mode it had."""
+    """Replace a file atomically, through a symbolic link if it is one, and keep its mode."""
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600

@@ -1,4 +1,4 @@
-"""reverie agents ...: which agents the host knows, for one tenant or for all."""
+"""reverie agents ...: manifests of agents, for one tenant or for all."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def list_agents(at: At = HERE) -> None:
 
 @app.command("show")
 def show(agent_id: Id, at: At = HERE) -> None:
-    """Show one agent as the inventory does.
+    """Show one agent, as in the inventory.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""reverie audit ...: the log, proved and read."""
+"""reverie audit ...: verify and read the log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FIXED = 6 + 19 + 12 + 4 * 2
 
 @app.command("verify")
 def verify(all_tenants: AllTenants = False, at: At = HERE) -> None:
-    """Prove the log: no gap, every hash fits, and every stored text is the one that was written.
+    """Verify the log: no gap, every hash fits, and every stored text is the one that was written.
 
     Exits 1 and names the first broken link when something is wrong.
 

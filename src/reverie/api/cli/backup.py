@@ -1,4 +1,4 @@
-"""reverie backup ..., reverie restore: copies that were proved before they are called backups."""
+"""reverie backup ..., reverie restore: copies that are verified before they get their names."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def create(
 
 @app.command("verify")
 def verify(file: File, json: Json = False) -> None:
-    """Prove a backup: its checksum, the integrity of the file, and the log of every tenant.
+    """Verify a backup: its checksum, the integrity of the file, and the log of every tenant.
 
     \b
     Example:
@@ -76,7 +76,7 @@ def restore(
     into: Annotated[Path, Option("--into", metavar="DIR", help="A new or empty data folder.")],
     ledger: Annotated[
         Path | None,
-        Option("--ledger", metavar="FILE", help="The forget ledger; else forgotten.jsonl of the data folder."),
+        Option("--ledger", metavar="FILE", help="The forget ledger; default: forgotten.jsonl in the data folder."),
     ] = None,
     data: Data = None,
     database_url: DatabaseUrl = None,
@@ -85,7 +85,8 @@ def restore(
     """Restore a backup into a new folder. It is verified first; nothing is ever overwritten.
 
     What was forgotten after the backup was made is forgotten again, by the ledger of the data folder in use. A backup
-    of PostgreSQL becomes a SQLite database; `reverie migrate-store` moves that to a server, or read the file with psql.
+    of PostgreSQL becomes a SQLite database: move that to a server with `reverie migrate-store`, or load the backup
+    itself with psql.
 
     \b
     Example:
@@ -194,7 +195,7 @@ def _print(found: dict[str, Any], json: bool, line: str) -> None:
 
 
 def _settings_of(argument: str, url: str) -> Settings:
-    """The settings of a store that the command line names. Raises Invalid with the name of the argument."""
+    """The settings of a store named on the command line. Raises Invalid with the name of the argument."""
     from reverie.core.errors import Invalid
     from reverie.settings import Settings
 

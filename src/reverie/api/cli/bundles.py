@@ -33,15 +33,17 @@ def export(
     ref: AnyRef = None,
     output: Annotated[
         Path | None,
-        Option("--output", "-o", metavar="PATH", help="Else stdout; a folder for markdown. Never overwrites."),
+        Option("--output", "-o", metavar="PATH", help="Default: stdout. A folder for markdown. Never overwrites."),
     ] = None,
     to: Annotated[To, Option("--to", help="A bundle, one Markdown file per entry, or plain JSON lines.")] = To.bundle,
-    events: Annotated[bool, Option("--events/--no-events", help="A bundle with the log, or without.")] = True,
+    events: Annotated[
+        bool, Option("--events/--no-events", help="Include the log in a bundle, or leave it out.")
+    ] = True,
     at: At = HERE,
 ) -> None:
     """Write a tenant's entries as a bundle, as Markdown files or as JSON lines.
 
-    Anyone can read them, and `reverie import` reads each of them back. A bundle can be checked by its hashes. With -o,
+    All are plain text, and `reverie import` reads each of them back. A bundle can be checked by its hashes. With -o,
     --json reports what was written.
 
     \b
@@ -127,7 +129,7 @@ def _export_pages(output: Path, ref: str | None, at: At) -> None:
 
 @contextmanager
 def _sink(output: Path | None) -> Iterator[BinaryIO]:
-    """Open the target of the bundle. A file appears under its name only when it is complete."""
+    """Open the target of an export. A file gets its name only when it is complete."""
     from reverie.core.errors import Invalid
     from reverie.core.files import open_new
 

@@ -1,6 +1,6 @@
 """Every command by purpose: its place as `module:name` in this package, and the first sentence of its help.
 
-The sentences are repeated here so that `reverie --help` imports nothing; a test holds them to the docstrings.
+The sentences are repeated here so that `reverie --help` imports nothing; a test compares them with the docstrings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Command lines: how a command declares its arguments, how words become them, and the page of help.
+"""The parser of command lines: declarations of arguments, their values, and the help page.
 
 A command is a function. Its parameters are annotated with `Option` and `Argument`; its docstring is its help, where a
-paragraph that begins with a backspace (`\\b`) is printed as it is. Nothing here imports more than the standard library:
+paragraph that begins with a backspace (`\\b`) is printed as it is. Only the standard library is imported here, so that
 a command starts as fast as Python does.
 """
 
@@ -19,11 +19,11 @@ from enum import Enum
 from typing import Any
 
 WIDEST = 100
-"""Columns of a page of help on a wider terminal."""
+"""Width of a help page on a wider terminal, in columns."""
 _LEFT = 32
 HELP = ("-h", "--help")
 COMMON = ("tenant", "data", "database_url", "url", "json")
-"""Parameters that most commands have; the page of help shows them apart."""
+"""Parameters that most commands have; the help page lists them separately."""
 
 
 @dataclass(frozen=True, init=False)
@@ -53,7 +53,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Argument:
-    """A parameter by its place."""
+    """A positional parameter."""
 
     metavar: str = ""
     help: str = ""
@@ -117,7 +117,7 @@ class Parameter:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words that it may be; empty: any."""
+        """The values that it accepts; empty: any."""
         if isinstance(self.type, type):
             return tuple(str(choice.value) for choice in self.type) if issubclass(self.type, Enum) else ()
         return tuple(map(str, typing.get_args(self.type)))
@@ -132,7 +132,7 @@ class Parameter:
         return {int: "N", float: "NUMBER"}.get(self.type, self.name.upper())
 
     def convert(self, text: str, path: str) -> Any:
-        """A word as a value of the parameter's type."""
+        """Convert a word to the parameter's type. Raises UsageError."""
         shown = self.on[-1] if self.on else self.metavar
         if self.choices:
             if text not in self.choices:
@@ -153,7 +153,7 @@ class Parameter:
 
 
 class Command:
-    """A function as a command: its parameters, its help, and how it is called with words."""
+    """A function as a command, with its parameters and its help."""
 
     def __init__(self, path: str, function: Callable[..., None]) -> None:
         self.path = path
@@ -173,7 +173,7 @@ class Command:
 
     @property
     def arguments(self) -> list[Parameter]:
-        """Its parameters by place."""
+        """Its positional parameters."""
         return [parameter for parameter in self.parameters if not parameter.on]
 
     def run(self, words: Sequence[str]) -> None:
@@ -185,7 +185,7 @@ class Command:
             self.function(**values)
 
     def parse(self, words: Sequence[str]) -> dict[str, Any] | None:
-        """Values by the name of the parameter; None: the page of help is wanted."""
+        """Values by the name of the parameter; None when the help page is requested."""
         flags = {flag: (parameter, True) for parameter in self.options for flag in parameter.on}
         flags |= {flag: (parameter, False) for parameter in self.options for flag in parameter.off}
         values: dict[str, Any] = {}
@@ -252,14 +252,14 @@ class Command:
             raise UsageError(f"{words[0]} is one word too many: {self.usage}{self._place_of(words[0])}", self.path)
 
     def _place_of(self, word: str) -> str:
-        """Say what to do with a word for which there is no place."""
+        """Advice on a word that is one too many."""
         if any("--output" in parameter.on for parameter in self.options):
             return f". To write to a file: -o {word}"
         return ". Quote a text that has spaces" if self.arguments else ""
 
     @property
     def usage(self) -> str:
-        """The line that shows its shape."""
+        """The usage line."""
         parts = [self.path, "[OPTIONS]"]
         for parameter in self.arguments:
             shown = parameter.metavar
@@ -271,7 +271,7 @@ class Command:
         return " ".join(parts)
 
     def page(self, width: int) -> str:
-        """The page of help."""
+        """The help page."""
         lines = [f"Usage: {self.usage}", "", *paragraphs(self.help, width)]
         described = [(p.metavar, p.declared.help) for p in self.arguments if p.declared.help]
         if described:
@@ -285,7 +285,7 @@ class Command:
 
 
 def group_page(path: str, group: Group, width: int) -> str:
-    """The page of help of a group."""
+    """The help page of a group."""
     rows = [(name, first_sentence(inspect.cleandoc(made.__doc__ or ""))) for name, made in group.functions.items()]
     lines = [f"Usage: {path} COMMAND [OPTIONS] [ARGS]", "", *paragraphs(group.help, width), "", "Commands:"]
     return "\n".join([*lines, *pairs(rows, width)]) + "\n"
@@ -326,7 +326,7 @@ def pairs(rows: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
 
 
 def page_width() -> int:
-    """Columns of a page of help: those of the terminal, within reason."""
+    """Width of a help page: that of the terminal, within limits."""
     return max(40, min(columns(), WIDEST))
 
 
@@ -345,7 +345,7 @@ def near(word: str, known: Any) -> str:
     """`. Did you mean X?`, when something like the word is known; else nothing."""
     from difflib import get_close_matches
 
-    bare = {one.lstrip("-"): one for one in known}  # the dashes of options are no likeness
+    bare = {one.lstrip("-"): one for one in known}  # leading dashes do not make options similar
     found = get_close_matches(word.lstrip("-"), list(bare), n=3, cutoff=0.6)
     return f". Did you mean {' or '.join(bare[one] for one in found)}?" if found else ""
 

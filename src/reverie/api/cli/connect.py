@@ -1,4 +1,4 @@
-"""connect: give an agent on this machine a memory, by writing its configuration; and take it out again."""
+"""connect: write the configuration that gives an agent on this machine a memory, or remove it again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def connect(
     if url:
         from reverie.client.connection import check_url
 
-        check_url(url)  # says what is wrong with it
+        check_url(url)  # raises when it is not valid
     command = StartCommand(_program(), tuple(options))
     if undo:
         restored = disconnect(agent)

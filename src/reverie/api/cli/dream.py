@@ -20,7 +20,7 @@ _SHOWN = 20
 Id = Annotated[str, Argument(metavar="DREAM", help="The id of a dream, a unique beginning of it, or `last`.")]
 Budget = Annotated[
     int | None,
-    Option("--budget", "-b", metavar="TOKENS", help="Most tokens, input plus output; default and limit: the policy."),
+    Option("--budget", "-b", metavar="TOKENS", help="Most tokens, input plus output; the policy is default and limit."),
 ]
 Fit = Annotated[
     bool,
@@ -94,7 +94,7 @@ DEFAULTS = PlanOptions()
 
 @app.command("plan")
 def plan(options: PlanOptions = DEFAULTS, at: At = HERE) -> None:
-    """Show what a dream would do, and touch nothing.
+    """Show what a dream would do, and change nothing.
 
     \b
     Example:
@@ -241,7 +241,7 @@ def diff(dream_id: Id, ref: AnyRef = None, at: At = HERE) -> None:
 
 @app.command("undo")
 def undo(dream_id: Id, ref: AnyRef = None, at: At = HERE) -> None:
-    """Take a dream back: its sources are readable again exactly as they were.
+    """Undo a dream: its sources are readable again, exactly as they were.
 
     Possible while the sources are in cold storage.
 

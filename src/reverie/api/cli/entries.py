@@ -1,4 +1,4 @@
-"""get, list, refs, stats: entries as they are."""
+"""get, list, refs, tenants, stats: stored entries and their numbers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class EntryFilter(Options):
 ANY = EntryFilter()
 
 AsOf = Annotated[
-    str | None, Option("--as-of", metavar="WHEN", help="As it was then: a log position, a day, a time, or words.")
+    str | None, Option("--as-of", metavar="WHEN", help="As of then: a log position, a day, a time, or words.")
 ]
 
 
@@ -114,7 +114,7 @@ def list_entries(
     archived: Annotated[bool, Option("--archived", help="List archived entries instead.")] = False,
     limit: Annotated[int, Option("--limit", "-n", metavar="N", help="Number of entries, 1000 at most.")] = 20,
     cursor: Annotated[
-        str | None, Option(metavar="CURSOR", help="Cursor of the next page, as the last one showed it.")
+        str | None, Option(metavar="CURSOR", help="Cursor of the next page, as the page before shows it.")
     ] = None,
     everything: Annotated[bool, Option("--all", help="Every page, to the end.")] = False,
     as_of: AsOf = None,

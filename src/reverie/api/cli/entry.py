@@ -55,7 +55,7 @@ def erase(
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     at: At = HERE,
 ) -> None:
-    """Destroy its text now. Cannot be undone.
+    """Destroy the text of an entry now. Cannot be undone.
 
     \b
     Example:

@@ -1,7 +1,7 @@
-"""hook: called by a coding agent itself: recall at the start, snapshot before a compaction, remember at the end.
+"""hook: commands run by a coding agent: recall at the start, store before a compaction and at the end.
 
-The agent sends a JSON object on standard input: `session_id`, `cwd`, `transcript_path` ... A hook never stops it: when
-something is wrong, the hook says so in one line and exits 1, which agents show and continue after.
+The agent sends a JSON object on standard input: `session_id`, `cwd`, `transcript_path` ... A hook that fails does not
+stop the agent: it prints one line and exits 1, which agents show before they continue.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = Group("Hooks of coding agents (`reverie connect` sets them up).")
 ProjectRef = Annotated[
-    str | None, Option("--ref", "-r", metavar="REF", help="The memory; else code/FOLDER, one per project.")
+    str | None, Option("--ref", "-r", metavar="REF", help="The memory; default: code/FOLDER, one per project.")
 ]
 Budget = Annotated[int, Option("--budget", help="Most tokens of memory to print.")]
 
@@ -36,7 +36,7 @@ _NEWEST = 5
 
 @app.command("session-start")
 def session_start(ref: ProjectRef = None, budget: Budget = 1500, at: At = HERE) -> None:
-    """Say what is known about the project: the decisions and preferences that fit, and the newest notes.
+    """Print what is known about the project: the decisions and preferences that fit, and the newest notes.
 
     \b
     Example:
@@ -55,7 +55,7 @@ def session_start(ref: ProjectRef = None, budget: Budget = 1500, at: At = HERE) 
 
 @app.command("pre-compact")
 def pre_compact(ref: ProjectRef = None, at: At = HERE) -> None:
-    """Keep what was said so far, before the agent's context is compacted.
+    """Store what was said so far, before the agent's context is compacted.
 
     \b
     Example:
@@ -68,11 +68,11 @@ def pre_compact(ref: ProjectRef = None, at: At = HERE) -> None:
 def session_end(
     ref: ProjectRef = None,
     background: Annotated[
-        bool, Option("--background", help="Return at once and store afterwards, for agents that wait seconds only.")
+        bool, Option("--background", help="Return at once and store afterwards, for agents that wait only seconds.")
     ] = False,
     at: At = HERE,
 ) -> None:
-    """Keep what was said in the session and is not kept yet.
+    """Store what was said in the session and is not stored yet.
 
     \b
     Example:
@@ -100,7 +100,7 @@ def _detach(arguments: list[str]) -> None:
 
 
 def project_ref(given: Mapping[str, Any]) -> str:
-    """The memory of a project: by the folder that holds its .git, else by the folder itself."""
+    """The memory of a project, named after the folder that holds its .git, else after the working folder."""
     from pathlib import Path
 
     from reverie.core.names import segment

@@ -1,4 +1,4 @@
-"""reverie jobs ...: what waits, what failed and why, and what to do about it."""
+"""reverie jobs ...: jobs that wait, run or failed, and what can be done with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A JSON file changed in place: entries are added, replaced or taken out, every other byte stays as it was."""
+"""Changes of a JSON text in place: entries are added, replaced or removed; every other byte stays as it was."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 @dataclass(slots=True)
 class _Node:
-    """A value in a text: where it is, and its members when it has some."""
+    """A value in a text, with its place and its members."""
 
     start: int
     end: int
     value: Any
     keys: list[tuple[int, str]] = field(default_factory=list)
-    """Of an object: where each key begins, and its name."""
+    """For an object: the start and the name of each key."""
     below: list[_Node] = field(default_factory=list)
 
 
 def rewritten(text: str, document: Mapping[str, Any]) -> str:
-    """The text of a JSON object, changed to say `document`."""
+    """The text of a JSON object, edited so that it says `document`."""
     found = re.search(r"^([ \t]+)\"", text, re.MULTILINE)
     style = (found[1] if found else "  ", "\r\n" if "\r\n" in text else "\n")
     edits = list(_edits(_node(text, _past(text, 0)), document, style, 1))
@@ -85,7 +85,7 @@ def _new(names: list[str], wanted: Mapping[str, Any]) -> Iterator[tuple[str, Any
 def _members(
     node: _Node, starts: list[int], kept: list[int], new: list[str], style: tuple[str, str], depth: int
 ) -> Iterator[tuple[int, int, str]]:
-    """Members that are not kept go, with one comma; new ones follow the last."""
+    """Edits that remove the members not kept, each with one comma, and add the new ones after the last."""
     unit, line = style
     gap = line + unit * depth
     if not kept:
@@ -103,7 +103,7 @@ def _members(
 
 
 def _tail(before: list[Any], wanted: list[Any]) -> tuple[list[int], list[Any]] | None:
-    """Return the indices of elements that stay, in order, and the new ones after them; None when the order changed."""
+    """(Indices of the elements that stay, in order; the new ones after them.) None when the order changed."""
     kept: list[int] = []
     left = list(wanted)
     for at, value in enumerate(before):

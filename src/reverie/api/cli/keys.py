@@ -1,4 +1,4 @@
-"""reverie keys ...: who may call."""
+"""reverie keys ...: API keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""why, derived, consolidate: where words come from, what came of them, and one pass of tidying."""
+"""why, derived, consolidate: sources of an entry, what was made from it, and one pass of consolidation."""
 
 from __future__ import annotations
 

@@ -36,14 +36,14 @@ def root_page(width: int) -> str:
 
 
 def find(name: str) -> Command | Group:
-    """The command or group of this name: the only one that is imported."""
+    """The command or group of this name. No other is imported."""
     module, _, attribute = COMMANDS[name].partition(":")
     found = getattr(import_module(f"reverie.api.cli.{module}"), attribute)
     return found if isinstance(found, Group) else command_of(f"reverie {name}", found)
 
 
 def command_of(path: str, function: object) -> Command:
-    """A function as a command, with its groups of options spread out."""
+    """A function as a command, with its groups of options expanded."""
     from reverie.api.cli.session import expand
 
     return Command(path, expand(function))  # type: ignore[arg-type]
@@ -161,7 +161,7 @@ def _fail(
 
 
 def _close_output() -> int:
-    """The reader of our output closed it (`reverie list | head -1`): end quietly."""
+    """End quietly after the reader of our output closed it (`reverie list | head -1`)."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

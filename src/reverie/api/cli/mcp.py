@@ -21,7 +21,7 @@ def mcp(
 ) -> None:
     """Serve memory as MCP tools over standard input and output. This is the command for an agent's configuration.
 
-    With --url, or REVERIE_URL, the tools use the memory of a running host, for agents that know no address and no key.
+    With --url, or REVERIE_URL, the tools use the memory of a running host, for agents that take no address and no key.
 
     \b
     Examples:

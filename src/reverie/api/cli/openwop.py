@@ -1,4 +1,4 @@
-"""reverie openwop ...: what any OpenWOP host says it can do."""
+"""reverie openwop ...: the capabilities that any OpenWOP host advertises."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def worker(
 ) -> None:
     """Run jobs without serving: dreams, retention, vectors. SIGTERM ends it when the jobs at hand are done.
 
-    Any number of them, on any machine that reaches the database.
+    Any number of workers may run, on any machine that reaches the database.
 
     \b
     Examples:
@@ -122,13 +122,13 @@ def upgrade(
 ) -> None:
     """Bring the database's schema up to this release.
 
-    Any process does this when it starts. What takes away something that an older release still needs waits until you
-    say that none runs (`--finish`); it is refused while one is connected. On SQLite, `--finish` also gives the pages of
+    Any process does this when it starts. Steps that remove what an older release still needs wait until you say that
+    none is running (`--finish`), which is refused while one is connected. On SQLite, `--finish` also gives the pages of
     an older file checksums, which writes the file again.
 
-    Another program that wrote to a SQLite file leaves pages without a fitting checksum, which look damaged. `--reseal`
-    verifies structure, every log and every text without them, then renews them. What no log vouches for (vectors,
-    documents, keys) it has to believe: after real damage restore a backup instead.
+    Another program that writes to a SQLite file leaves pages whose checksums do not fit, which look damaged. `--reseal`
+    verifies structure, every log and every text without the checksums, then renews them. It cannot verify what no log
+    covers (vectors, documents, keys): after real damage restore a backup instead.
 
     \b
     Example:
@@ -168,7 +168,7 @@ def settings(data: Data = None, database_url: DatabaseUrl = None, json: Json = F
     """Print every setting, its value and its origin.
 
     A value comes from an option, else from the environment, else from the configuration file: REVERIE_CONFIG, or
-    reverie/reverie.toml in ~/.config or /etc. The file has the names of the environment: REVERIE_PORT = 9000.
+    reverie/reverie.toml in ~/.config or /etc. The file uses the names of the variables: REVERIE_PORT = 9000.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""reverie policy ...: settings of an operator per tenant."""
+"""reverie policy ...: the operator's settings for a tenant."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def show(at: At = HERE) -> None:
 
 @app.command("set")
 def set_policy(
-    changes: Annotated[list[str], Argument(metavar="NAME=VALUE...", help="`none` empties what may be empty.")],
+    changes: Annotated[list[str], Argument(metavar="NAME=VALUE...", help="`none` clears a value that may be empty.")],
     at: At = HERE,
 ) -> None:
     """Change a tenant's policy, and show what changed.
@@ -115,7 +115,7 @@ def _with_unit(name: str, value: Any) -> str:
 
 
 def _in_unit(value: int, units: dict[str, int], least: str) -> str:
-    """In the largest unit that leaves no rest."""
+    """A value in the largest unit that leaves no remainder."""
     for unit, size in units.items():
         if value and value % size == 0:
             return f"{value // size} {unit}" + ("s" if units is _TIMES and value != size else "")

@@ -1,4 +1,4 @@
-"""forget, redact, scan: what must not be kept."""
+"""forget, redact, scan: text that must not be stored."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def redact(
 ) -> None:
     """Copy stdin to stdout without secrets. Needs no database; safe for `tail -f`.
 
-    Lines pass as they come; a private key that spans lines is held back until it is whole.
+    Lines pass as they come; a private key that spans lines is held back until it is complete.
 
     \b
     Examples:
@@ -134,7 +134,7 @@ def scan(
 
 
 def confirm(question: str, json: bool) -> None:
-    """Ask on the terminal; refuse to guess when there is no terminal."""
+    """Ask on the terminal. Raises Abort when the answer is no, and Invalid when there is no terminal."""
     from reverie.core.errors import Invalid
 
     if json or not sys.stdin.isatty():

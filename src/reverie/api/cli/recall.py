@@ -42,7 +42,7 @@ def search(
     ref: Ref = DEFAULT_REF,
     limit: Annotated[int, Option("--limit", "-n", metavar="N", help="Number of hits, 200 at most.")] = 10,
     mode: Annotated[Mode, Option(help="By words, by meaning, or both.")] = Mode.hybrid,
-    explain: Annotated[bool, Option("--explain", help="Show why each hit is where it is.")] = False,
+    explain: Annotated[bool, Option("--explain", help="Explain the rank of each hit.")] = False,
     superseded: Annotated[
         bool, Option("--superseded", help="Also entries that were replaced, after their successors.")
     ] = False,
@@ -145,7 +145,7 @@ def context(
 
 
 def _sure(hit: Hit) -> str:
-    """Show a hit's confidence, and other remarks on it."""
+    """The confidence of a hit, with remarks such as `cold` and `weak`."""
     mark = "weak" if hit.weak else "superseded" if hit.superseded_by else "older" if hit.older else ""
     return " ".join(part for part in (f"{hit.confidence:.3f}", "cold" if hit.cold else "", mark) if part)
 

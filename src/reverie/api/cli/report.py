@@ -1,4 +1,4 @@
-"""Dreams as people read them: an estimate before, a report after, a tree of where words come from."""
+"""Dreams printed for people: the estimate, the report, and the tree of sources."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FATES = ("kept", "shortened", "merged", "rolled", "outdated", "chatter", "retire
 
 @contextmanager
 def steps() -> Iterator[Callable[[str, int, int], None]]:
-    """A live bar with the step of a dream on stderr when a person watches; nothing otherwise."""
+    """A bar with the step of a dream on stderr, when that is a terminal; nothing otherwise."""
     with steps_bar() as bar:
         yield lambda step, done, total: bar(STEPS.get(step, step), done, total)
 

@@ -1,4 +1,4 @@
-"""reverie schedules ...: when a memory is dreamt, and why it was not."""
+"""reverie schedules ...: schedules of dreams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common parts of the commands that touch data: their options, and how the host is opened.
+"""Common parts of the commands that use data: their options, and the opening of the host.
 
 A command takes groups of options as parameters: `at: At = HERE`. `expand` gives it --tenant, --data, --database-url,
 --url and --json in place of that parameter, and hands them over as one object.
@@ -67,13 +67,13 @@ class CommandSession:
     settings: Settings
 
     def entry_id(self, ref: str, given: str) -> str:
-        """The id that `given` is, or begins. Raises Invalid when several begin so."""
+        """The id that is `given` or begins with it. Raises Invalid when several do."""
         if len(given) >= ID_LENGTH:
             return given
         return _only(given, self.host.reader.ids(self.actor, ref, given)) if len(given) >= LEAST_PREFIX else given
 
     def dream_id(self, given: str, ref: str | None = None) -> str:
-        """The dream that `given` is, or begins; `last` is the newest (of the memory)."""
+        """The id of the dream that is `given` or begins with it; for `last`, of the newest dream (of the memory)."""
         from reverie.core.errors import NotFound
 
         if given == LAST:
@@ -145,10 +145,10 @@ class At(Options):
 
     @contextmanager
     def session(self, *, create: bool = False, text: bool = True, ref: str | None = None) -> Iterator[CommandSession]:
-        """The host for the time of one command: a running one, or the data itself.
+        """Open the host for one command: a running one, or the data itself.
 
-        A tenant that does not exist is refused unless the command writes (`create`); so is `ref` where nothing is found
-        in it.
+        A tenant that does not exist is refused unless the command writes (`create`). A NotFound of the command says
+        whether the memory `ref` exists.
         """
         from reverie.core.errors import NotFound
 
@@ -173,7 +173,7 @@ class At(Options):
 
     @property
     def host_url(self) -> str | None:
-        """The address of the running host; None: the data is opened here. What is named wins over the environment."""
+        """The address of the running host; None: the data is opened here. Options win over the environment."""
         from reverie.core.errors import Invalid
 
         if self.url is not None:
@@ -189,7 +189,7 @@ HERE = At()
 
 
 def expand(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with options in place of its groups of options; a command without such a group as it is."""
+    """The command with its groups replaced by their options; a command without groups is returned as it is."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, tuple[Any, list[str]]] = {}
     parameters: list[inspect.Parameter] = []
@@ -243,7 +243,7 @@ class _Patience:
 
 @contextmanager
 def remote_session(url: str, tenant: str | None, *, quiet: bool = False) -> Iterator[CommandSession]:
-    """A running host for the time of one command."""
+    """Open a running host for one command."""
     from reverie.client import connect
     from reverie.settings import Settings, client_setting
 
@@ -255,7 +255,7 @@ def remote_session(url: str, tenant: str | None, *, quiet: bool = False) -> Iter
 
 
 def load_settings(data: str | None, database_url: str | None) -> Settings:
-    """Settings with the two options every command has, imported when a command needs them."""
+    """Settings with the two options that every command has."""
     from reverie.settings import Settings
 
     return Settings.load(data=data, database_url=database_url)
@@ -271,7 +271,7 @@ def session(
     text: bool = True,
     local: bool = False,
 ) -> Iterator[CommandSession]:
-    """Open the host for the time of one command. Only commands that write make a database (`create`).
+    """Open the host for one command. Only commands that write make a database (`create`).
 
     `text=False` leaves embedder and tokenizer out: commands that neither write nor search start sooner without them.
     Unless `local`, REVERIE_URL is refused: a person who set it does not mean the data on this machine.
@@ -384,7 +384,7 @@ def age(text: str | None, option: str) -> int:
 
 
 def _only(given: str, found: Sequence[str]) -> str:
-    """The one id that a beginning names; the beginning itself where there is none, for the command to refuse."""
+    """The one id found for a prefix; the prefix itself when there is none, for the command to refuse."""
     from reverie.core.errors import Invalid
 
     if given in found or not found:
@@ -397,6 +397,6 @@ def _only(given: str, found: Sequence[str]) -> str:
 
 
 def pick(given: str, known: Iterable[str]) -> str:
-    """The one of these ids that `given` is, or begins."""
+    """The id among `known` that is `given` or begins with it. Raises Invalid when several do."""
     ids = list(known)
     return given if given in ids else _only(given, [one for one in ids if one.startswith(given)])

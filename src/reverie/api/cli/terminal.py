@@ -43,7 +43,7 @@ def one_line(text: str) -> str:
 
 
 def print_json(document: Any) -> None:
-    """One JSON document, one line, to stdout."""
+    """Print a JSON document as one line on stdout."""
     sys.stdout.buffer.write(json_line(document))
 
 
@@ -56,12 +56,12 @@ def json_line(document: Any) -> bytes:
 
 
 def say(text: str) -> None:
-    """A line for people, on stdout."""
+    """Print a line for people on stdout."""
     sys.stdout.write(neutral(text) + "\n")
 
 
 def note(text: str) -> None:
-    """A remark next to the result, on stderr."""
+    """Print a remark on stderr, next to the result."""
     sys.stdout.flush()
     sys.stderr.write(neutral(text) + "\n")
     sys.stderr.flush()
@@ -76,11 +76,11 @@ def print_table(
     lines: int | None = 1,
     empty: str = "Nothing here.",
 ) -> None:
-    """Rows under headings, within the width of the terminal.
+    """Print rows under headings, within the width of the terminal.
 
-    Where they do not fit, `stretch` is cut first, then the widest others; what still does not fit is left out, from
-    the right. The first column and those in `keep` stay whole. A column without any value is left out. On a terminal
-    `stretch` may take several `lines`; None: every column takes as many as its text needs, there and in a pipe.
+    Where columns do not fit, `stretch` is cut first, then the widest others; those that still do not fit are left out,
+    from the right. The first column and those in `keep` stay whole. A column without any value is left out. On a
+    terminal `stretch` may take several `lines`; None: every column takes as many as its text needs, also in a pipe.
     """
     if not rows:
         note(empty)
@@ -192,7 +192,7 @@ def shorten_ids(ids: Sequence[str]) -> dict[str, str]:
 
 
 def print_fields(fields: Mapping[str, Any]) -> None:
-    """Names and values, one pair a line."""
+    """Print names and values, one pair per line."""
     width = max(map(len, fields), default=0)
     room = max(table_width() - width - 2, _LEAST_STRETCH)
     for name, value in fields.items():
@@ -215,14 +215,14 @@ def counts(findings: Mapping[str, int]) -> str:
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr when a person watches; nothing otherwise. Yields `report(done, total)`."""
+    """A bar on stderr, when that is a terminal; nothing otherwise. Yields `report(done, total)`."""
     with steps_bar() as bar:
         yield lambda done, total: bar(title, done, total)
 
 
 @contextmanager
 def steps_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar with a title on stderr when a person watches; nothing otherwise. Yields `report(title, done, total)`."""
+    """A bar with a title on stderr, when that is a terminal; nothing otherwise. Yields `report(title, done, total)`."""
     if not sys.stderr.isatty():
         yield lambda _title, _done, _total: None
         return

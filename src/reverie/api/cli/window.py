@@ -184,9 +184,9 @@ def proxy(
 ) -> None:
     """Run a proxy that keeps conversations inside the model's context window. For the Responses and Messages APIs.
 
-    A request to /v1/responses belongs to the window of its header x-reverie-scope, else of its prompt_cache_key; one to
-    /v1/messages to that of the header. All other traffic passes through unchanged. See /reverie/status. SIGTERM ends it
-    when the work at hand is done.
+    A request to /v1/responses belongs to the window that its header x-reverie-scope names, else its prompt_cache_key; a
+    request to /v1/messages to the window that the header names. All other traffic passes through unchanged. See
+    /reverie/status. SIGTERM ends the proxy when the work at hand is done.
 
     \b
     Example:

@@ -109,7 +109,7 @@ def remove(call: Call, id: Segment) -> Response:  # noqa: A002
 @router.get(
     "/audit/verify",
     id="verify_audit",
-    summary="Prove the log, and that every stored text is the one that was written",
+    summary="Verify the log, and that every stored text is the one that was written",
     tags=["log"],
     out=log_wire.VerdictOut,
 )
