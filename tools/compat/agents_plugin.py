@@ -26,7 +26,7 @@ _OPEN: dict[str, reverie.Memory] = {}
 _MADE: list[WindowSession] = []
 """Sessions that the present test has made."""
 
-_NOT_OURS = "makes no session, or a mock: nothing of ours is called"
+_NOT_OURS = "uses no session, or a mock: nothing of ours is called"
 
 
 def _memory(path: str) -> reverie.Memory:

@@ -28,37 +28,37 @@ class Suite:
     """Names of their tests that do not apply, each with the reason."""
 
 
-_COSINE = "wants the order or the cosines of a made-up embedding of letters; Reverie ranks by words and its own vectors"
-_FIELDS = "wants the best of one vector for each field as the score; Reverie scores the text of an item as a whole"
+_COSINE = "expects the order or cosines of a made-up embedding of letters; Reverie ranks by words and its own vectors"
+_FIELDS = "expects the best of one vector for each field as the score; Reverie scores the text of an item as a whole"
 _QUERIES = "compares the scores of two queries; Reverie's scores order the hits of one query"
-_INDEX = "looks at their connections, tables, migrations or embedding configuration"
-_LOOP = "wants synchronous calls in an event loop to be refused; ours work there"
-_SQL = "wants an error for a filter key that would break SQL; no SQL is made of keys here, it matches nothing"
-_TTL = "wants reads not to renew unless configured, against the interface's documented default"
+_INDEX = "inspects their connections, tables, migrations or embedding configuration"
+_LOOP = "expects synchronous calls in an event loop to be refused; ours work there"
+_SQL = "expects an error for a filter key that would break SQL; here a key never becomes SQL and matches nothing"
+_TTL = "expects reads not to renew unless configured, against the interface's documented default"
 _ROWS = "changes or reads times in rows of their database; expired items are never returned here"
 
 _TURNS = "gives the store a fixed number of turns of the event loop; ours works in a thread"
 
-_SQLITE = "looks into their SQLite file, its connections, locks or damaged rows"
-_WORDS = "wants the words of their error; ours says that the window is closed"
+_SQLITE = "inspects their SQLite file, its connections, locks or damaged rows"
+_WORDS = "expects the text of their error; ours says that the window is closed"
 
-_WRAPPED = "looks into the list or the connections of the session that theirs wraps, or wants its private methods"
-_AS_STORED = "wants ids and statuses back as they were stored; ours returns items as they are to be sent"
+_WRAPPED = "inspects the list or the connections of the session that theirs wraps, or calls its private methods"
+_AS_STORED = "expects ids and statuses as they were stored; ours returns items in the form in which they are sent"
 
-_TIES = "wants memories with as many of the words in the order they were added; Reverie ranks by meaning too"
+_TIES = "expects memories that share equally many words in the order they were added; Reverie ranks by meaning too"
 
-_FILES = "looks into the file of their provider, its name, format or serializer"
-_STATE = "wants messages in the session's state; ours are in the store"
-_PIECES = "wants how an earlier release joins the pieces of a call; with this one it fails with their own provider too"
+_FILES = "inspects the file of their provider, its name, format or serializer"
+_STATE = "expects messages in the session's state; ours are in the store"
+_PIECES = "joins the pieces of a call as an earlier release did; it fails with their own provider too"
 
 _DISK = "is about modes and links on a disk"
 
 _JSONL = "reads the file of the reference server; ours are entries"
 
 _LOCAL = "reads or writes the JSON file of their store, its path, its lock or its id generator"
-_COUNT = "wants every text that shares a word, scored by how many; ours has those that answer, scored by confidence"
+_COUNT = "expects every text that shares a word, scored by their number; ours returns answers, scored by confidence"
 
-_ACCESS = "wants a recall to write the time of the last access; reads write nothing here"
+_ACCESS = "expects a recall to write the time of the last access; reads write nothing here"
 
 SUITES = (
     Suite(
