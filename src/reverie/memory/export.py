@@ -226,7 +226,10 @@ class Bundles:
 
 
 def check_bundle(lines: Iterable[bytes]) -> Mapping[str, Any]:
-    """Read a bundle to the end: its manifest and counts. Raises Invalid when it is damaged or cut short."""
+    """Read a bundle to the end and return its manifest and counts.
+
+    Raises Invalid when it is damaged or cut short, or when a line is no entry or link.
+    """
     digest, end, manifest, number = hashlib.sha256(), None, None, 0
     for number, raw in enumerate(lines, 1):
         if end is not None:
@@ -238,8 +241,12 @@ def check_bundle(lines: Iterable[bytes]) -> Mapping[str, Any]:
             manifest = document
         if document.get("type") == "end":
             end = document
-        else:
-            digest.update(raw)
+            continue
+        digest.update(raw)
+        if document.get("type") == "entry":
+            to_draft(document, number)
+        elif document.get("type") == "link":
+            _link(document, number)
     if manifest is None or end is None:
         raise Invalid("The bundle is cut short: its last line is missing. Export it again.")
     if end.get("sha256") != digest.hexdigest():
@@ -327,7 +334,7 @@ def _link(document: Mapping[str, Any], number: int) -> Link:
     except (KeyError, msgspec.ValidationError):
         raise Invalid(f"Line {number}: this is not a link of a bundle.") from None
     long = max(len(link.from_id), len(link.to_id)) > MAX_ID_LENGTH or len(link.note or "") > MAX_NOTE
-    if link.type not in LINK_TYPES or long:
+    if link.type not in LINK_TYPES or long or "\0" in f"{link.from_id}{link.to_id}{link.note}":
         raise Invalid(f"Line {number}: a link is one of {', '.join(sorted(LINK_TYPES))}, with ids and a short note.")
     return link
 

@@ -103,3 +103,18 @@ def test_what_is_imported_is_redacted_links_too(other: Host, ada: Actor) -> None
 def test_a_line_that_cannot_be_right_is_refused(other: Host, ada: Actor, document: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         other.bundles.load(ada, bundle(document))
+
+
+@pytest.mark.parametrize("last", [{"type": "entry", "ref": "plant", "content": 5}, {"type": "link", "from_id": "a"}])
+def test_a_bundle_with_a_wrong_line_far_down_stores_nothing(host: Host, ada: Actor, last: dict[str, Any]) -> None:
+    good = [{"type": "entry", "ref": "plant", "id": f"n{n}", "content": f"Note {n}."} for n in range(250)]
+    with pytest.raises(Invalid, match="Line 252"):
+        host.bundles.take(ada, bundle(*good, last))
+    assert host.reader.refs(ada) == []
+
+
+def test_a_link_with_a_nul_is_refused_on_every_store(host: Host, ada: Actor) -> None:
+    link = {"type": "link", "ref": "plant", "from_id": "a", "to_id": "b", "link": "informs", "note": None}
+    for name in ("from_id", "to_id", "note"):
+        with pytest.raises(Invalid, match="Line 2"):
+            host.bundles.load(ada, bundle({**link, name: "a\0b"}))
