@@ -156,7 +156,7 @@ class Settings:
     anthropic_unknown_model: str = _setting(
         "refuse",
         "REVERIE_ANTHROPIC_UNKNOWN_MODEL",
-        "for a dream there that names another model: refuse, or extractive",
+        "for an Anthropic dream with any other model: refuse, or extractive",
     )
     log_level: str = _setting("info", "REVERIE_LOG_LEVEL", "debug, info, warning or error")
     log_format: str = _setting("text", "REVERIE_LOG_FORMAT", "text or json")
