@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from reverie.importers.pages import MarkdownFile, files, page
+from reverie.importers.pages import MarkdownFile, files, other_files, page
 from reverie.importers.record import CHUNK, OVERLAP, Item, Record, in_pieces, labels, moment
 
 _OBSERVATION = re.compile(r"\[([^\[\]]{1,60})\]\s+(.+)$", re.DOTALL)
@@ -38,6 +38,7 @@ def read(path: Path) -> Iterator[Item]:
     root = path if path.is_dir() else path.parent
     for one in files(path, ".md"):
         yield from _note(page(one), one.relative_to(root).as_posix())
+    yield from other_files(path, ".md")
 
 
 def _note(found: MarkdownFile, name: str) -> Iterator[Item]:

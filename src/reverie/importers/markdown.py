@@ -7,26 +7,29 @@ from pathlib import Path
 from typing import Any
 
 from reverie.importers.entry_file import FORMAT, entry_record
-from reverie.importers.pages import MarkdownFile, files, page
+from reverie.importers.pages import MarkdownFile, files, other_files, page
 from reverie.importers.record import CHUNK, OVERLAP, Item, Record, Skipped, in_pieces, labels, moment
+
+_ENDINGS = (".md", ".markdown")
 
 
 def fits(path: Path, head: bytes) -> bool:
     """A file named .md, or a folder that has some."""
     if path.is_dir():
-        return bool(files(path, ".md", ".markdown"))
-    return path.suffix.lower() in (".md", ".markdown") and b"\0" not in head
+        return bool(files(path, *_ENDINGS))
+    return path.suffix.lower() in _ENDINGS and b"\0" not in head
 
 
 def read(path: Path) -> Iterator[Item]:
     """One record per section, long ones in pieces. A file that Reverie exported becomes the entry it was."""
     root = path if path.is_dir() else path.parent
-    for one in files(path, ".md", ".markdown"):
+    for one in files(path, *_ENDINGS):
         found, name = page(one), one.relative_to(root).as_posix()
         if found.front.get("reverie") == FORMAT:
             yield entry_record(found.front, found.body.removesuffix("\n"), one, name)
         else:
             yield from _sections(found, name)
+    yield from other_files(path, *_ENDINGS)
 
 
 def _sections(found: MarkdownFile, name: str) -> Iterator[Item]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
 from reverie.core.errors import MissingExtra
-from reverie.importers.record import damaged, text_of
+from reverie.importers.record import Skipped, damaged, text_of
 
 _HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
 _BULLET = re.compile(r"[-*+]\s+|\d+[.)]\s+")
@@ -48,17 +48,30 @@ def files(path: Path, *endings: str) -> list[Path]:
     """A file, or the files of a folder with these endings, in order. Links and folders of tools are left out."""
     if path.is_file():
         return [path]
-    found = [
-        one
-        for one in sorted(path.rglob("*"))
-        if one.suffix.lower() in endings
-        and one.is_file()
-        and not one.is_symlink()
-        and not _LEFT_OUT & set(one.relative_to(path).parts)
-    ]
+    found = _walk(path, endings, named=True)
     if len(found) > MOST_FILES:
         raise damaged(path, f"expected at most {MOST_FILES} files in a folder, found {len(found)}.")
     return found
+
+
+def other_files(path: Path, *endings: str) -> Iterator[Skipped]:
+    """The files of a folder with other endings, as skipped. Hidden files and folders are passed over."""
+    for one in _walk(path, endings, named=False) if path.is_dir() else ():
+        name = one.relative_to(path)
+        if not any(part.startswith(".") for part in name.parts):
+            yield Skipped(name.as_posix(), "a file of another format")
+
+
+def _walk(folder: Path, endings: Sequence[str], *, named: bool) -> list[Path]:
+    """The files below a folder whose ending is, or is not, one of these, in order."""
+    return [
+        one
+        for one in sorted(folder.rglob("*"))
+        if (one.suffix.lower() in endings) is named
+        and one.is_file()
+        and not one.is_symlink()
+        and not _LEFT_OUT & set(one.relative_to(folder).parts)
+    ]
 
 
 def page(path: Path) -> MarkdownFile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from reverie.importers.pages import files
+from reverie.importers.pages import files, other_files
 from reverie.importers.record import Item, Record, Skipped, pieces, text_of
 
 _ENDINGS = (".txt", ".text", ".log", ".rst", ".org")
@@ -29,3 +29,4 @@ def read(path: Path) -> Iterator[Item]:
         for number, piece in enumerate(found, 1):
             about = {"file": name, "piece": number, "of": len(found)}
             yield Record(f"{name}\0{number}", piece, f"{name}, piece {number}", attributes=about)
+    yield from other_files(path, *_ENDINGS)

@@ -208,6 +208,17 @@ def test_markdown_by_section(tmp_path: Path) -> None:
     assert records[2].attributes["piece"] == 1
 
 
+@pytest.mark.parametrize(("name", "own"), [("markdown", "a.md"), ("text", "a.txt"), ("basic-memory", "a.md")])
+def test_files_of_other_formats_in_a_folder_are_named(tmp_path: Path, name: str, own: str) -> None:
+    for one in ("a.md", "a.txt", "sub/table.csv", ".hidden", ".git/config"):
+        (tmp_path / one).parent.mkdir(exist_ok=True)
+        sources.write(tmp_path / one, "Words.")
+    records, skipped = found(name, tmp_path)
+    assert [record.content for record in records] == ["Words."]
+    assert {one.place for one in skipped} == {"a.md", "a.txt", "sub/table.csv"} - {own}
+    assert {one.reason for one in skipped} == {"a file of another format"}
+
+
 def test_rows_of_a_table(tmp_path: Path) -> None:
     path = sources.write(tmp_path / "a.csv", 'text,tags,user id,size\n"Tea, not coffee","a, b",ana,4\n,,,\nMilk,,,\n')
     records, _ = found("csv", path)
