@@ -1,4 +1,4 @@
-"""Literals handed to a call that takes a login, and literals whose comment says what they are."""
+"""Literals passed to a call that takes a login, and literals that a comment names."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
 
@@ -16,12 +16,12 @@ from reverie.redact.rules.literals import is_literal, is_told
 from reverie.redact.rules.plausible import is_password_like, is_random_value, is_technical
 from reverie.redact.rules.rule import Rule, Span
 
-# Calls by which argument is the password. Behind names that can mean much else the value must look the part.
+# Calls by the position of the password. After ambiguous names the value must look like a password.
 _SECOND = r"\w*Credentials?|\w*BasicAuth|\w*DigestAuth|PasswordAuthentication|simple_bind(?:_s)?|auth_?[pP]assword|WiFi\.(?:begin|softAP)|wifi_connect|(?:smtp|imap|pop|mail|ftp|sftp|ldap|client|server|session|conn|s|m)\.(?:[lL]ogin|[aA]uth|[bB]ind|[aA]uthenticate|logon)"
 _THIRD = r"DirectoryEntry|PlainAuth|LoginAuth|imap_open|ssh2_auth_password|ldap3\.Connection|ldap_bind|ftp_login|odbc_connect|oci_connect|OracleConnection"
 _LAST = r"PrincipalContext|DirectoryContext|\w*[cC]lient\.connect"
 _CALL = Lazy(rf"\b(?:({_SECOND})|({_THIRD})|({_LAST}))\(\s{{0,20}}".encode())
-# One argument and the comma behind it: a literal, or an expression without brackets of its own.
+# One argument and the comma after it: a literal, or an expression without brackets of its own.
 _ARGUMENT = Lazy(
     rb"(?:[a-z_]{1,20}[ ]?[=:][ ]?)?(?:[@rbuf]?\\{0,3}\"([^\"\n]{0,200})\"|[@rbuf]?'([^'\n]{0,200})'|[^\"'(),\n]{1,80}(?:\([^()\n]{0,60}\))?)\s{0,20}(?:(,)\s{0,80}|[);]|\r?\n|\z)"
 )
@@ -29,7 +29,7 @@ _MOST = 6
 
 
 def _arguments(data: bytes, position: int) -> list[Span | None]:
-    """The literals among the arguments that begin at `position`; None for an expression."""
+    """Return the arguments that begin at `position`: the span of a literal, None for an expression."""
     found: list[Span | None] = []
     while len(found) < _MOST and (argument := _ARGUMENT.match(data, position, min(len(data), position + 400))):
         group = 1 if argument.start(1) >= 0 else 2
@@ -41,7 +41,7 @@ def _arguments(data: bytes, position: int) -> list[Span | None]:
 
 
 def _handed(data: bytes) -> Iterator[Span]:
-    """The password among the arguments of a call."""
+    """Yield the password among the arguments of a call."""
     for call in _CALL.finditer(data):
         yield call.start(), call.start()
         arguments = _arguments(data, call.end())
@@ -72,7 +72,7 @@ _PASS = lazy(r"(?i)pass")
 
 
 class _Words(NamedTuple):
-    """The places of words in a text, ascending."""
+    """Places in a text, ascending: line ends, words that rule a secret out, and the word `pass`."""
 
     line_ends: list[int]
     talks: list[int]
@@ -86,7 +86,7 @@ def _words(data: bytes) -> _Words:
 
 
 _words_once = remembered(_words, most=1)
-"""A long line may have a literal in every few words, and all of it follows the first of them."""
+"""Computed once per text: a long line may have a literal in every few words."""
 
 
 def _places(pattern: re.Pattern[str], text: str) -> Iterator[int]:
@@ -99,7 +99,7 @@ def _places(pattern: re.Pattern[str], text: str) -> Iterator[int]:
 
 
 def _remarked(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """A literal that the comment at the end of its line names."""
+    """Find a literal that the comment at the end of its line, or before it, names."""
     value = data[start:end].rstrip(b"\\").decode("utf-8", "replace")
     if not is_told(value) or is_technical(value):
         return None

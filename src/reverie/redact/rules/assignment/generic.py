@@ -1,4 +1,4 @@
-"""Secrets without a shape of their own: assigned to a credential word, given to a flag."""
+"""Secrets without a shape of their own: assigned to a credential word, or given to a flag."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
 
@@ -29,7 +29,7 @@ _SEPARATOR = (
     r"(?:[ \t]{0,3}:[ \t]{0,3}[A-Za-z_&*][A-Za-z0-9_\[\], |.?<>&'*]{1,30}[ \t]{1,3}=|:[ \t]{0,3}(?:str|string|String|bytes)=|[ \t]{1,3}(?:string|\[\]byte|String|str|char\*?|text)[ \t]{0,3}=|"
     r"[ \t]{0,12}(?:[:?+.|!~&]{0,3}={1,3}>?|->|:{1,3}|\|\||\?\?|\?:|\|)|[ \t]{0,3}<{1,2}-|[ \t]{1,3}or\b|>|[ \t]{0,3},|\()"
 )
-# A call that only makes a string of a literal.
+# A call that only wraps a literal.
 _MAKES = r"(?:String::from|Some|Secret(?:Str|String)?(?:::new|::from)?|new String|\[\]byte|std::string|str|bytes|Buffer\.from|(?:aws|pulumi|pointer|ptr)\.(?:String|To))\([ ]?"
 _OPEN = rf"[ \t]{{0,12}}(?:\*\*|string\([0-9]{{1,4}}\)[ ]|{_MAKES})?"
 _VALUE = r"(?:[bruf@$NLU]{0,2}(?:\"\\{1,3}|\\{0,3})(?:\"([^\"\n]{3})|'([^'\n]{3})|`([^`\n]{3}))|([^\s\"'`,;&|<>]{4}))"
@@ -38,7 +38,7 @@ _BARE = lazy(rb"[^\s\"'`,;&|<>]{4,256}")
 _FETCHES = lazy(
     r"(?i)(?:^|[._])(?:get|fetch|read|load|find|lookup|retrieve|ask|prompt|request|delete|remove|list|describe)"
 )
-# A quote that closed something: `"password = " + new Buffer(...)`; and one that something is added to.
+# After a closing quote: `"password = " + new Buffer(...)`; and a literal to which something is added.
 _ADDED = lazy(r"[ ]?\+[ ]?(?:new |[A-Za-z_$][\w.$]*[(.\[])")
 _ADDED_TO = lazy(rb"\\{0,3}[\"'`][ \t]*\+[ \t]*[A-Za-z_$]")
 _LINE_END = ord("\n")
@@ -64,7 +64,7 @@ def _extent(data: bytes, start: int) -> int:
 
 
 class _Pair(NamedTuple):
-    """A key and its value, and where they are."""
+    """A key and its value, with their places."""
 
     data: bytes
     match_start: int
@@ -78,9 +78,9 @@ class _Pair(NamedTuple):
 
 
 def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """`KEY = value` in any notation, if key and value are plausible together."""
+    """Find the value of `KEY = value` in any notation, if the two are plausible together."""
     if data[match_start - 1 : match_start] == b"\\" and data[match_start] in b"nrt":
-        return None  # The word began with an escape: the plain copy shows what it is.
+        return None  # The word begins with an escape: the unescaped copy is judged instead.
     key, between = _key_before(data, match_start, start)
     strength = key_strength(key)
     if not strength or b"arn:aws" in data[max(0, match_start - 80) : match_start]:
@@ -100,12 +100,12 @@ def _assignment(data: bytes, match_start: int, start: int, end: int) -> Span | N
         return None
     literal = _is_literal(pair)
     if not judge(value, strength, quoted=literal, assigned=_is_assigned(pair)):
-        return None if is_substitute(value, quoted=literal) else (start, start)  # the former is dismissed at once
+        return None if is_substitute(value, quoted=literal) else (start, start)  # a substitute is dismissed at once
     return start, _to_the_blank(data, match_start, start, end)
 
 
 def _separates(key: str, between: str, *, quoted: bool) -> bool:
-    """Whether what is between key and value gives the one to the other; a list and a look-up do not."""
+    """Whether the text between key and value assigns the value; a list or a look-up does not."""
     if not quoted and ("," in between or "(" in between or "<-" in between):
         return False
     if between[:1] == "(" and _FETCHES.search(key):
@@ -118,7 +118,7 @@ def _separates(key: str, between: str, *, quoted: bool) -> bool:
 
 
 def _is_elsewhere(pair: _Pair) -> bool:
-    """The value only says where the secret is: the name it is kept under, a member, a word of a list."""
+    """Whether the value only refers to the secret: its name in a store, a member, a word of a list."""
     between, value = pair.between, pair.value
     if between[:1] == "(" and _is_lookup(pair.key, value):
         return True
@@ -131,7 +131,7 @@ def _is_elsewhere(pair: _Pair) -> bool:
 
 
 def _is_part(pair: _Pair) -> bool:
-    """The value is part of something else: of an address, of a sum of strings, of a pattern."""
+    """Whether the value is part of an address, of a concatenation or of a regular expression."""
     value = pair.value
     if pair.between == ">" and value[:1] == "@":
         return True  # `<password>@host`.
@@ -139,30 +139,30 @@ def _is_part(pair: _Pair) -> bool:
         return True
     if pair.quoted and value[-1:] in "-_:=/. " and _ADDED_TO.match(pair.data, pair.end):
         return True
-    return _PATTERN.search(value) is not None  # It looks for secrets.
+    return _PATTERN.search(value) is not None  # A pattern that finds secrets.
 
 
 def _is_variable(pair: _Pair) -> bool:
-    """An environment variable: its value is a literal even without quotes."""
+    """Whether the key is an environment variable, whose value is a literal even without quotes."""
     return pair.key.isupper() and "_" in pair.key and ("=" in pair.between or ":" in pair.between)
 
 
 def _is_assigned(pair: _Pair) -> bool:
-    """Whether the value is set, rather than described."""
+    """Whether the value is assigned, not described."""
     between = pair.between
     if any(sign in between for sign in ("=", "<-", "(", ",", ">")) or _is_variable(pair):
         return True
     if pair.strength == "password" and len(pair.value) >= 12 and pair.value.isascii() and _JSON.fullmatch(between):
-        return True  # A pair in JSON: a literal, and too long to be a word about passwords.
+        return True  # A member of a JSON object, too long to be a word about passwords.
     line = pair.data[max(0, pair.match_start - 48) : pair.start].rsplit(b"\n", 1)[-1]
     if "-" not in pair.key or line.count(b":") != 1:
         return False
     begin = pair.data.rfind(pair.key.encode(), 0, pair.start)
-    return pair.data[begin - 1 : begin] in (b"'", b'"')  # A header in quotes: what follows is its value.
+    return pair.data[begin - 1 : begin] in (b"'", b'"')  # A header and its value in quotes.
 
 
 def _is_literal(pair: _Pair) -> bool:
-    """Whether the value is in quotes, or in a place where values are literals without them."""
+    """Whether the value is in quotes, or in a place where literals need none."""
     data, end = pair.data, pair.end
     if pair.quoted or (pair.between == ">" and data[end : end + 2] == b"</"):
         return True
@@ -175,7 +175,7 @@ _ENTRY = lazy(r"[a-z]+\d{0,2}(?:[-_/.](?:[a-z]+\d{0,2}|\d{1,2}))+")
 
 
 def _is_slot(data: bytes, match_start: int, end: int) -> bool:
-    """`"<api-key>"`, `KEY=<key>`: a blank to be filled in, not the element of a document."""
+    """Whether the key is a blank to be filled in, not an element of a document: `"<api-key>"`, `KEY=<key>`."""
     opened = data.rfind(b"<", max(0, match_start - 48), match_start)
     before = data[max(0, opened - 1) : opened]
     if data[opened + 1 : opened + 2] == b"/":
@@ -186,7 +186,7 @@ def _is_slot(data: bytes, match_start: int, end: int) -> bool:
 
 
 def _is_lookup(key: str, value: str) -> bool:
-    """`credentials('deploy-key')`: the name under which a secret is kept."""
+    """Whether the value is the name of a stored secret: `credentials('deploy-key')`."""
     if not _ENTRY.fullmatch(value) or is_random_value(value):
         return False
     return key.rsplit(".", 1)[-1].lower() in ("credentials", "credential", "secret", "secrets") or bool(
@@ -199,7 +199,7 @@ _OWN_LINE = (b"export ", b"set ", b"- ")
 
 
 def _run_start(data: bytes, end: int, of: bytes) -> int:
-    """Return the start of the run of these bytes that ends at `end`: as many bytes are read as it has."""
+    """Return the start of the run of these bytes that ends at `end`. Reads no more than the run."""
     while end > 0:
         piece = data[max(0, end - _PIECE) : end]
         end -= len(piece) - len(piece.rstrip(of))
@@ -209,13 +209,13 @@ def _run_start(data: bytes, end: int, of: bytes) -> int:
 
 
 def _begins_line(data: bytes, position: int, blanks: bytes = b" \t\r\x0b\x0c") -> bool:
-    """Whether nothing but blanks comes before `position` on its line."""
+    """Whether only blanks come before `position` on its line."""
     start = _run_start(data, position, blanks)
     return start == 0 or data[start - 1] == _LINE_END
 
 
 def _is_on_own_line(data: bytes, position: int) -> bool:
-    """Whether the name at `position` begins its line, behind `export`, `set`, a bullet or a quote at most."""
+    """Whether the name at `position` begins its line, after at most `export`, `set` or a bullet, and a quote."""
     start = _run_start(data, position, NAME_BYTES)
     start -= data[max(0, start - 1) : start] in (b'"', b"'")
     start -= next((len(word) for word in _OWN_LINE if data.endswith(word, 0, start)), 0)
@@ -232,14 +232,14 @@ def _to_the_blank(data: bytes, match_start: int, start: int, end: int) -> int:
     return more.end() if more else end
 
 
-# Commands about keys that everyone may see: `--recv-keys 1234ABCD`.
+# Commands about public keys: `--recv-keys 1234ABCD`.
 _KEY_VERB = lazy(
     r"(?:[a-z]+-)*(?:recv|receive|send|list|delete|refresh|search|export|import|fetch|edit|sign|lsign|default|trusted|locate|hidden)-(?:secret-)?keys?$|key-?id$"
 )
 
 
 def _flag(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """`--password value`: a blank assigns."""
+    """Find the value of `--password value`, where a blank assigns."""
     key = re.split(rb"[ \t=]", data[match_start:start].lstrip(b"-/ \t"), maxsplit=1)[0].decode("ascii", "replace")
     strength = "" if key.endswith("-stdin") or data[start : start + 5] == b"HTTP/" else key_strength(key)
     if _KEY_VERB.match(key) and re.fullmatch(rb"(?:0x)?[0-9A-Fa-f]{8,40}!?", data[start:end]):

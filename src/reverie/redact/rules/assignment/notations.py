@@ -1,4 +1,4 @@
-"""Notations of their own: values in braces, blocks of a configuration, labels of routers, codes in other languages."""
+"""Particular notations: values in braces, configuration blocks, labels of routers, codes in other languages."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
 
@@ -24,7 +24,7 @@ _KIND = lazy(
 
 
 def _braced(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """`std::string api_token{"..."}`, `new ApiTokenOptions { Value = "..." }`."""
+    """Find the value of `std::string api_token{"..."}` or `new ApiTokenOptions { Value = "..." }`."""
     begin = match_start
     while begin > 0 and match_start - begin < 48 and (data[begin - 1 : begin].isalnum() or data[begin - 1] in b"_."):
         begin -= 1
@@ -52,7 +52,7 @@ _VALUE = Lazy(
 
 
 def _blocks(data: bytes) -> Iterator[Span]:
-    """A value inside a block whose name or type says that it is secret."""
+    """Yield the values in blocks whose name or type marks them as secret."""
     for block in _BLOCKS.finditer(data):
         yield block.start(), block.start()
         group = next(g for g in (2, 3, 4) if block.start(g) >= 0)
@@ -73,7 +73,7 @@ def _chosen(text: str) -> bool:
 
 
 def _seed(text: str) -> bool:
-    """Base32 in groups or one run that reads like nothing."""
+    """Whether `text` is base32 without words, in groups or one run."""
     pieces = re.split(r"[ -]", text)
     plain = "".join(pieces)
     wordy = sum(is_wordy(piece) for piece in pieces)
@@ -81,7 +81,7 @@ def _seed(text: str) -> bool:
 
 
 def _groups(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """Four groups of four letters, as mail services make them, on a line that speaks of mail or passwords."""
+    """Find four groups of four letters, as mail services make them, on a line that mentions mail or passwords."""
     pieces = data[start:end].decode("ascii").split(" ")
     line_start = data.rfind(b"\n", 0, match_start) + 1
     line = data[max(line_start, match_start - 120) : start].lower()
@@ -102,7 +102,7 @@ _CODE = Lazy(
 
 
 def _codes(data: bytes) -> Iterator[Span]:
-    """Each code of a list, until something is none."""
+    """Yield each code of a list, up to the first text that is no code."""
     for words in _CODES.finditer(data):
         position = words.end()
         yield position, position

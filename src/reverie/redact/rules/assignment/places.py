@@ -17,7 +17,7 @@ _STANDARD = words("HS256 HS384 HS512 RS256 RS384 RS512 ES256 PS256 EdDSA sha256 
 
 
 def _strongly_random(text: str) -> bool:
-    """Random with both letter cases and digits throughout: no hash, no name."""
+    """Whether `text` is random with both letter cases and digits throughout: no hash, no name."""
     kinds = sum(map(str.islower, text)) >= 3 and sum(map(str.isupper, text)) >= 3 and sum(map(str.isdigit, text)) >= 2
     return kinds and is_random(text) and "--" not in text and word_share(text) <= 0.3
 
@@ -28,14 +28,14 @@ _SPOKEN_FOR = lazy(
 
 
 def _plain_key(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """`key=...`, not `public key: ...`."""
+    """Find the value of `key=...`, not of `public key: ...`."""
     if _SPOKEN_FOR.search(data[max(0, match_start - 12) : match_start]):
         return None
     return (start, end) if _strongly_random(data[start:end].decode("ascii")) else None
 
 
 def _element(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """The random part of an XML element named like a secret."""
+    """Find the random part of an XML element that is named like a secret."""
     name = data[match_start + 1 : data.index(b">", match_start)].decode("utf-8", "replace")
     return (start, end) if key_strength(name) and is_random(data[start:end].decode("ascii")) else None
 
@@ -48,7 +48,7 @@ _REVISIONS = words("rev revision latest md5 sha1 sha256 sum etag build tag ref r
 
 
 def _commented(data: bytes) -> Iterator[Span]:
-    """A comment that names a secret, and below it a random literal under a name that says nothing."""
+    """Yield random literals whose names say nothing, below a comment that names a secret."""
     for match in _COMMENTED.finditer(data):
         yield match.start(), match.start()
         name = match.group(1).decode("ascii")

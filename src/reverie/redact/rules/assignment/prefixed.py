@@ -18,7 +18,7 @@ _TRACKING = (
 )
 _COORDINATE = lazy(rb"[{,\s][\"']?(?:x|y|n|e|x5c|x5t|kid)[\"']?[ \t]*:[ \t]*[\"'][\w-]*\Z")
 _DIGESTS = frozenset({"sha1", "sha256", "sha384", "sha512", "md5", "integrity", "etag", "checksum", "digest"})
-# In front of both keys and identifiers.
+# Words that begin both keys and identifiers.
 _SHARED = frozenset({"user", "app", "session", "service", "client"})
 _KEYISH = words(
     """
@@ -39,7 +39,7 @@ _IDENTIFIERS = words(
 
 
 def _prefixed_token(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
-    """A token by its prefix, unless it is a parameter that marks a visit or a page, or a key meant for everyone."""
+    """Find a token by its prefix, unless it is a tracking or paging parameter, or a public key."""
     text = data[start:end].decode("utf-8", "replace")
     before = data[max(0, start - 80) : start]
     if presence(_TRACKING).within(before, 0, len(before)) or text.startswith(("pk_", "pk-", "pub_")):
@@ -54,8 +54,9 @@ def _prefixed_token(data: bytes, _match_start: int, start: int, end: int) -> Spa
 
 
 def _prefixed(text: str) -> bool:
-    """`xyz_live_` and a long random tail. Identifiers look much the same, so without a word such as `live` or `key` in
-    front the tail must be long and use both letter cases and digits. Words and a UUID or digest are a name.
+    """Whether `text` is `xyz_live_` and a long random tail. Identifiers look much the same, so without a word such as
+    `live` or `key` in front, the tail must be longer and use both letter cases and digits. Words before a UUID or a
+    digest make a name.
     """
     if is_named_id(text):
         return False
@@ -78,12 +79,12 @@ def _prefixed(text: str) -> bool:
 
 
 def _mailgun(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
-    """`key-` and a digest by itself; `order-key-` and a digest is somebody's name for something."""
+    """Find `key-` and a digest by itself; `order-key-` and a digest is an identifier."""
     return None if data[start : start + 4] == b"key-" and is_joined(data, start) else (start, end)
 
 
 def _bare_mode(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
-    """`live_` by itself, not the middle of a publishable key or of a name that ends in a digest."""
+    """Find `live_` by itself, not in the middle of a publishable key or of a name that ends in a digest."""
     text = data[start:end].decode("ascii", "replace")
     if data[max(0, start - 3) : start] == b"pk_" or not looks_random(text):
         return None

@@ -26,7 +26,7 @@ _VISIT = lazy(
 
 
 def _is_session(name: str, value: str) -> bool:
-    """A cookie that lets its bearer in."""
+    """Whether a cookie holds a session."""
     if _VISIT.match(name) or not is_whole(value) or is_placeholder(value) or len(value) < 8:
         return False
     if _SESSION.search(name):
@@ -45,7 +45,7 @@ _REACH = 2_000
 
 
 def _cookies(data: bytes) -> Iterator[Span]:
-    """The values of session cookies where code or a command sets them."""
+    """Yield the values of session cookies that code or a command sets."""
     done = 0
     for setting in _SETTING.finditer(data):
         yield setting.start(), setting.start()
@@ -90,7 +90,7 @@ _FIELD_NAME = lazy(r"[\"'][ \t]*,?[ \t]*\w+[ \t]*:[ \t]*@?[\"']([^\"'\n]{1,80})"
 
 
 def _set_for(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
-    """`setValue("...", forHTTPHeaderField: "X-API-Key")`: the name comes behind."""
+    """Find the value of `setValue("...", forHTTPHeaderField: "X-API-Key")`, whose name follows it."""
     found = _FIELD_NAME.match(data[end : end + 160].decode("utf-8", "replace"))
     name, value = found.group(1) if found else "", data[start:end].decode("utf-8", "replace")
     strength = "secret" if name.lower() in ("authorization", "proxy-authorization") else key_strength(name)

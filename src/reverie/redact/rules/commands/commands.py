@@ -16,7 +16,7 @@ from reverie.redact.rules.values import judge_named
 
 
 def _chosen(text: str) -> bool:
-    """A literal that reads like a password, not like a port, a path or a name."""
+    """Whether `text` is a literal that reads like a password, not a port, a path or a name."""
     return (
         is_argument(text) and len(text) >= 5 and is_password_like(text) and not is_technical(text) and "/" not in text
     )
@@ -27,7 +27,7 @@ def _told(text: str) -> bool:
 
 
 def _named(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """A value behind a name that is written like one (`app_api_token`), not like words of a sentence."""
+    """Find the value after an identifier (`app_api_token`), not after words of a sentence."""
     found = re.search(rb"[A-Za-z0-9_.\-]+(?=[\"'` \t]*\Z)", data[match_start:start])
     key = found.group().decode("ascii").lstrip("-") if found else ""
     kept = data[start:end].rstrip(b".,;:)]}>*`'\"")
@@ -41,7 +41,7 @@ def _named(data: bytes, match_start: int, start: int, end: int) -> Span | None:
 
 
 def _parameter(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """`--name /prod/db_password --value ...`: the name says what the value is."""
+    """Find the value of `--name /prod/db_password --value ...`, judged by the name."""
     words = data[match_start:start].decode("utf-8", "replace")
     value = data[start:end].decode("utf-8", "replace")
     name = re.search(r"(?:--name|-n|set|put|add)[ =][\"']?(?:[^\s\"']*/)?([A-Za-z0-9_.\-]+)", words)
@@ -57,7 +57,7 @@ _CELL = Lazy(rb"(?:[^,'\n]|'[^'\n]*')+")
 
 
 def _inserted(data: bytes) -> Iterator[Span]:
-    """The literals an INSERT puts into a column of passwords or tokens."""
+    """Yield the literals that an INSERT puts into a column of passwords or tokens."""
     for insert in _INSERT.finditer(data):
         yield insert.start(), insert.start()
         columns = [c.strip().strip(b'`"[]').decode("utf-8", "replace") for c in insert.group(1).split(b",")]
@@ -82,7 +82,7 @@ _INLINE = Lazy(rb"<auth-user-pass>\s{0,8}[^\s<]{1,64}[ \t]{0,3}\r?\n[ \t]{0,8}([
 
 
 def _listed(data: bytes) -> Iterator[Span]:
-    """Users with their passwords in cloud-init, and the second line of an inline login for a VPN."""
+    """Yield passwords of users in cloud-init, and the second line of an inline VPN login."""
     for block in _LISTED.finditer(data):
         for row in _LISTED_ROW.finditer(data, block.start(1), block.end(1)):
             likely = is_argument(row.group(1).decode("utf-8", "replace"))

@@ -12,7 +12,7 @@ from reverie.redact.rules.rule import Rule, Span
 
 
 def _pgpass(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """Host, port, database, user and password; not a file, a line, a column and a message."""
+    """Find the password of `host:port:database:user:password`, not the message of `file:line:column`."""
     text = data[start:end].decode("utf-8", "replace")
     host, _, database = data[match_start:start].decode("utf-8", "replace").split(":")[:3]
     if database.isdigit() or re.search(r"\.(?:[jt]sx?|py|go|rs|rb|java|kt|c|h|cc|cpp|cs|php|sh)$", host):

@@ -18,7 +18,7 @@ def _is_secret(text: str) -> bool:
 
 
 def _directive(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """`bindpw ...`: a name that can only be a password's, a blank, and the value up to the end of the line."""
+    """Find the value of `bindpw ...`: a password's name, a blank, and the value up to the end of the line."""
     found = re.search(rb"([A-Za-z0-9_.\-]+)[ \t]+[\"']?\Z", data[match_start:start])
     key = found.group(1).decode("ascii") if found else ""
     value = data[start:end].decode("utf-8", "replace")

@@ -24,7 +24,7 @@ _MOST_CODES = 40
 
 
 def _codes(data: bytes) -> Iterator[Span]:
-    """Each code of a list behind the words `backup codes`, on the same line or below."""
+    """Yield each code of a list after the words `backup codes`, on the same line or below."""
     done = 0
     for ((start, end),) in spans(_CODES_WORD).each(data):
         yield start, start
@@ -33,7 +33,7 @@ def _codes(data: bytes) -> Iterator[Span]:
         found = list(_row(data, end))
         if not found and (about := spans(_ABOUT).at(data, end, len(data))) is not None:
             found = list(_row(data, about[0][1]))
-            # Behind a line that only talks of codes, one number may be anything.
+            # After a line that only mentions codes, a single number may be anything.
             announced = data[slice(*about[0])].rstrip(b" \t\r\n=~*_#-").endswith((b":", b">", b"read", b"are"))
             found = found if announced or len(found) > 1 else []
         done = found[-1][1] if found else done
@@ -41,7 +41,7 @@ def _codes(data: bytes) -> Iterator[Span]:
 
 
 def _row(data: bytes, position: int) -> Iterator[Span]:
-    """The codes from `position` on. One without a digit counts among others that look the same."""
+    """Yield the codes from `position` on. One without a digit is accepted among others of the same shape."""
     found: list[Span] = []
     shapes: set[tuple[int, ...]] = set()
     numbered = 0

@@ -15,7 +15,7 @@ from reverie.redact.rules.rule import Rule, Span
 
 _BEGIN = Lazy(rb"-{4,5} ?BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9]) ?-{4,5}")
 _END = Lazy(rb"-{4,5} ?END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9]) ?-{4,5}")
-# A key that is cut off: lines of base64, with the line ends possibly escaped or in quotes, after optional headers.
+# A truncated key: lines of base64, with the line ends possibly escaped or in quotes, after optional headers.
 _BODY = Lazy(
     rb"(?:(?:[\s\"',+>|]|\\[nrt\\\"]|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID):[^\n\\]*)*"
     rb"[A-Za-z0-9+/_]{20,}={0,2})+(?:(?:\s|\\[nr])*[A-Za-z0-9+/]{2,76}={1,2})?"
@@ -33,7 +33,7 @@ _PUTTY = Lazy(
 
 
 def _private_keys(data: bytes) -> Iterator[Span]:
-    """Armoured keys, closed or cut off. A header with no key behind it is somebody writing about keys."""
+    """Yield armoured keys, complete or truncated. A header without a key after it is prose about keys."""
     begins = [match.span() for match in _BEGIN.finditer(data)]
     ends = [match.span() for match in _END.finditer(data)]
     done = bare = 0
@@ -49,7 +49,7 @@ def _private_keys(data: bytes) -> Iterator[Span]:
         else:
             body = _BODY.match(data, header) if header > bare else None
             if body is None:
-                if header > bare:  # no header in the preamble of one without a key has a key either
+                if header > bare:  # headers inside this preamble have no key either
                     bare = _PREAMBLE.match(data, header).end()
                 continue
             done = body.end()
@@ -62,7 +62,7 @@ def _putty_keys(data: bytes) -> Iterator[Span]:
 
 
 def _is_added(text: str) -> bool:
-    """`"Bearer "+apiToken`: a name that is added, not a value."""
+    """Whether `text` is a variable that is appended, not a value: `"Bearer "+apiToken`."""
     return text[:1] == "+" and text[1:].replace("_", "").replace(".", "").isalpha() and word_share(text) > 0.5
 
 
@@ -74,7 +74,7 @@ _VISIT_NAMES = Lazy(rb"(?i)^(?:_ga|_gid|_gat|_gcl|_fbp|_fbc|_hj|__utm|ajs_|_pk_)
 
 
 def _cookies(data: bytes) -> Iterator[Span]:
-    """The values of session cookies in a Cookie or Set-Cookie header."""
+    """Yield the values of session cookies in a Cookie or Set-Cookie header."""
     done = 0
     for header in _COOKIE_HEADER.finditer(data):
         yield header.start(), header.start()

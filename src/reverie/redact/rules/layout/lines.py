@@ -41,7 +41,7 @@ _PAIR = lazy(r"[A-Z][A-Z0-9_]{2,}=[^=]|[a-z][a-z0-9_.]*=[a-z0-9./:-]+$")
 
 
 def _next_lines(data: bytes) -> Iterator[Span]:
-    """A key on one line, its value on the next."""
+    """Yield values on the line after their key."""
     for match in all_spans(_PAIRS).each(data):
         yield match[0][0], match[0][0]
         group = next((g for g in range(1, 13, 2) if match[g][0] >= 0), 0)
@@ -63,7 +63,7 @@ def _next_lines(data: bytes) -> Iterator[Span]:
         if group == 7 and (
             data[data.rfind(b"\n", 0, match[0][0]) + 1 : match[0][0]].strip(b" \t>") or _PAIR.match(value)
         ):
-            continue  # `KEY=<your-key>` and the next line of the file.
+            continue  # `KEY=<your-key>` followed by the next line of the file.
         if judge_named(value, strength) if named else (len(value) >= 10 and is_told_value(value)):
             yield start, end
 
@@ -71,13 +71,13 @@ def _next_lines(data: bytes) -> Iterator[Span]:
 _FOLLOWS = Lazy(
     rb"(?i)\b(?:password|passphrase|passcode|token|(?:api|access|encryption|signing|deploy|master) key|secret(?: key)?|master\.key)\b[^\n]{0,100}(?::[ \t]{0,3}|\.key)?\r?\n\s{0,20}(?:```[a-z]{0,8}\r?\n\s{0,20})?[`\"']?([A-Za-z0-9+/=_*~!@#%^?$&.-]{8,512})[`\"']?[ \t]{0,3}(?:\r?\n|\z)"
 )
-# Words that hand something over.
+# Words that announce the next line, and words that announce something other than a secret.
 _ELSE = lazy(rb"(?i)\b(?:commits?|hash|sha\d*|fingerprint|public|digest|checksum|ids?|build|version)\b")
 _HANDED = lazy(rb"(?i)\b(?:below|following|for you|here you go|here it is)\b[^\n]{0,60}\Z")
 
 
 def _following(data: bytes) -> Iterator[Span]:
-    """`Please use the following password:` and the password on a line of its own."""
+    """Yield the value on the line after `Please use the following password:`."""
     for match in _FOLLOWS.finditer(data):
         yield match.start(), match.start()
         value = match.group(1).decode("utf-8", "replace")
@@ -92,7 +92,7 @@ def _following(data: bytes) -> Iterator[Span]:
 
 
 def _is_chosen(text: str) -> bool:
-    """Both letter cases, a digit and a symbol, as a password on a line of its own has."""
+    """Whether `text` has both letter cases, a digit and a symbol."""
     symbols = any(not c.isalnum() and c not in "-_/" for c in text)
     return symbols and any(map(str.islower, text)) and any(map(str.isupper, text)) and any(map(str.isdigit, text))
 
@@ -109,7 +109,7 @@ _ENTRY_END = Lazy(rb"(?m:^)[A-Za-z]|\}")
 
 
 def _manifests(data: bytes) -> Iterator[Span]:
-    """The values of a Kubernetes Secret, which are base64 under names of any kind."""
+    """Yield the values of a Kubernetes Secret: base64 under any name."""
     done = 0
     for kind in _SECRET_KIND.finditer(data):
         yield kind.start(), kind.start()

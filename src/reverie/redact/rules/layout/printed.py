@@ -17,7 +17,7 @@ from reverie.redact.rules.plausible import is_location, is_placeholder, is_rando
 from reverie.redact.rules.prose.languages import passes_for_key, passes_for_password
 from reverie.redact.rules.rule import Rule, Span
 
-# Commands that print the value of a name, which comes as their argument; and commands that print nothing but a secret.
+# Commands that print the value of the name given as their argument, and commands that print only secrets.
 _BY_NAME = lazy(
     rb"(?:\bconfig[: ]get|\bprintenv|\becho[ ][\"']?\$\{?|-field[= ]|\bterraform output(?: -raw)?|\bpulumi config get|\btofu output(?: -raw)?|\bgit config(?: --[a-z-]+)*|\bcat[ ]\S*/)"
     rb"[ ]?[\"']?([A-Za-z0-9_.\-]{2,80})\}?[\"']?(?:[ ][^\n]{0,80})?\s*\Z"
@@ -38,7 +38,7 @@ _SALT = lazy(r"(?i)(?:AUTH|SECURE_AUTH|LOGGED_IN|NONCE)_(?:KEY|SALT)")
 
 
 def _printed(data: bytes) -> Iterator[Span]:
-    """Yield the value that is alone on the line below such a command."""
+    """Yield values that are alone on the line below such a command."""
     end = 0
     while (hit := _PRINTS.search(data, end)) is not None:
         yield hit.start(), hit.start()
@@ -69,7 +69,7 @@ def _printed(data: bytes) -> Iterator[Span]:
 
 
 def _text_of(value: str) -> bool:
-    """Base64 of readable text."""
+    """Whether `value` is base64 of readable text."""
     if len(value) < 8 or len(value) % 4 or not re.fullmatch(r"[A-Za-z0-9+/]+={0,2}", value):
         return False
     try:
@@ -87,7 +87,7 @@ _KIND = lazy(rb"(?m)kind:[ \t]*[\"']?Secret\b")
 
 
 def _data(data: bytes) -> Iterator[Span]:
-    """Encoded values below `data:`: all of a Secret, and elsewhere those whose names say so."""
+    """Yield encoded values below `data:`: all of a Secret, elsewhere those with a credential word as name."""
     for block in _DATA.finditer(data):
         yield block.start(), block.start()
         around = data[max(0, block.start() - 600) : block.end() + 300]
@@ -106,7 +106,7 @@ def _phrase(text: str) -> bool:
 
 
 def _configured(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """`git config --global service.apiToken ...`: the name's last part says what it is."""
+    """Find the value of `git config --global service.apiToken ...`, judged by the last part of its name."""
     words = data[match_start:start].decode("utf-8", "replace").strip(" =\"'").split()
     name = words[-1] if words else ""
     value = data[start:end].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Secrets in tables: the column whose header names one, and rows of a name and its value."""
+"""Secrets in tables: columns with a credential word as header, and rows of a name and its value."""
 
 # ruff: noqa: E501 (a pattern is easier to read in one piece)
 
@@ -69,7 +69,7 @@ def _promise(header: str) -> str:
 
 
 def _is_cell(value: str, promise: str) -> bool:
-    """Whether a cell below such a header holds what the header says, not a word about it."""
+    """Whether a cell holds the kind of secret that its header names, not a remark about it."""
     if len(value) < 4 or not is_whole(value) or is_placeholder(value) or is_location(value):
         return False
     if promise == "code":
@@ -86,7 +86,7 @@ def _is_cell(value: str, promise: str) -> bool:
 
 
 def _is_password(value: str) -> bool:
-    """A phrase, a word that a person chose, or letters that make no word."""
+    """Whether `value` is a phrase, a password that a person chose, or letters that make no word."""
     if " " in value:
         return _is_phrase(value)
     unreadable = len(value) >= 8 and value.isascii() and value.isalpha() and not word_share(value)
@@ -94,7 +94,7 @@ def _is_password(value: str) -> bool:
 
 
 def _is_phrase(value: str) -> bool:
-    """Words drawn by lot, or a password with blanks: no sentence about passwords."""
+    """Whether `value` is random words or a password with blanks, not a sentence about passwords."""
     pieces = value.split(" ")
     if any(piece.casefold() in _SENTENCE for piece in pieces) or len(pieces) > 10:
         return False
@@ -123,7 +123,7 @@ def _cells(data: bytes, start: int, end: int, delimiter: bytes) -> list[Span]:
 
 
 def _drawn_cells(line: bytes, delimiter: bytes) -> list[Span]:
-    """Cells between bars or wide gaps."""
+    """Return the cells between bars or wide gaps."""
     spans: list[Span] = []
     position = len(line) - len(line.lstrip())
     for bar in re.finditer(_BAR, line) if delimiter == b"|" else _GAP.finditer(line, position):
@@ -137,7 +137,7 @@ def _drawn_cells(line: bytes, delimiter: bytes) -> list[Span]:
 
 
 def _separated_cells(line: bytes, delimiter: bytes) -> list[Span]:
-    """Cells of CSV, where quotes may hold a delimiter."""
+    """Return the cells of CSV, where a quoted cell may contain the delimiter."""
     spans: list[Span] = []
     position = 0
     if b'"' not in line and b"'" not in line:
@@ -184,7 +184,7 @@ def _lines(data: bytes, start: int) -> Iterator[Span]:
 
 
 def _rows(data: bytes, start: int, delimiter: bytes, count: int) -> Iterator[list[Span]]:
-    """The rows below a header, as long as they have as many cells."""
+    """Yield the rows below a header, up to the first with another number of cells."""
     for begin, end in _lines(data, start):
         if _RULER.match(data, begin, end) and end - begin > 2:
             continue
@@ -221,7 +221,7 @@ def _tables(data: bytes) -> Iterator[Span]:
 
 
 def _are_names(headers: list[str], line: bytes, delimiter: bytes) -> bool:
-    """Whether a line can be a header: nothing but short names, and none of them empty unless bars part them."""
+    """Whether a line can be a header: short names only, none of them empty except between bars."""
     if delimiter == b"|":
         return all(not header or _COLUMN_NAME.fullmatch(header.strip(" *`_")) for header in headers)
     if line[:1] in b" \t" and delimiter != b" ":
@@ -242,7 +242,7 @@ def _row_strength(name: str, kind: str) -> str:
 
 
 def _settings(data: bytes) -> Iterator[Span]:
-    """Rows of a table with a column of names and one of values."""
+    """Yield the secrets in tables with a column of names and one of values."""
     done = 0
     while (hit := all_spans(_VALUES).after(data, done)) is not None:
         yield hit[0][0], hit[0][0]
@@ -272,8 +272,10 @@ _TAGGED = rb"(?is)<(th|td|dt|dd)\b[^>]{0,200}>\s{0,40}(?:<(?:code|b|strong|span|
 
 
 def _markup_rows(data: bytes) -> Iterator[list[Span]]:
-    """The rows of tables and the pairs of lists. Behind the last `</dd>` no pair is looked for: each that is opened
-    there would be searched for its end up to the end of the text."""
+    """Yield the rows of tables and the pairs of definition lists.
+
+    No pair is searched for behind the last `</dd>`: each one opened there would be read up to the end of the text.
+    """
     last, position = data.lower().rfind(b"</dd>"), 0
     while (row := all_spans(_ROW_OR_PAIR if position <= last else _ROW).after(data, position)) is not None:
         yield row
@@ -281,7 +283,7 @@ def _markup_rows(data: bytes) -> Iterator[list[Span]]:
 
 
 def _markup(data: bytes) -> Iterator[Span]:
-    """Tables and lists in HTML: below a header, or next to a name."""
+    """Yield the secrets in HTML tables and lists: below a header, or next to a name."""
     headers: list[str] = []
     for row in _markup_rows(data):
         yield row[0][0], row[0][0]
@@ -303,7 +305,7 @@ def _markup(data: bytes) -> Iterator[Span]:
 
 
 def _is_header(cells: list[tuple[bytes, str, Span]], headers: list[str]) -> bool:
-    """Whether a row names the columns: by its tags, or as the first one, by what its cells say."""
+    """Whether a row is a header: by its tags or, for the first row, by its cells."""
     if not cells:
         return False
     if all(tag == b"th" for tag, _, _ in cells):

@@ -105,12 +105,12 @@ def _is_code(value: str, rest: bytes) -> bool:
     return re.fullmatch(r"[\dA-Z#*-]{4,10}", value) is not None and any(c.isdigit() for c in value)
 
 
-# By the group of the word that was asked for.
+# Test of a value, by the group of the word in the question.
 _LIKELY = {1: _is_password, 2: _is_key, 3: _is_code}
 
 
 def _judged(data: bytes, start: int, stop: int, kind: int) -> Span | None:
-    """The value a line answers with: alone on it, behind a name and a few small words, or followed by a remark."""
+    """Return the value with which a line answers: alone, after a name and a few small words, or before a remark."""
     match = _ANSWER.match(data, start, stop)
     if match is None:
         return None

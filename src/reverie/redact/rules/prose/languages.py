@@ -28,14 +28,14 @@ from reverie.redact.rules.rule import Rule, Span
 PASSWORDS = any_of("password")
 KEYS = any_of("key")
 _PINS = any_of("pin")
-# Taken over into every language; in English, other rules look after them.
+# English words used in every language; other rules cover them in English.
 _BORROWED = r"(?i:\b(?:token|secret|api[ -]?key|password))"
 _HINT = rf"{PASSWORDS}|{KEYS}|{_BORROWED}[ \t'\x80-\xff]"
 _GROUP_PASSWORD, _GROUP_KEY, _GROUP_PIN, _GROUP_BORROWED = range(1, 5)
 _WORD = f"({PASSWORDS})|({KEYS})|({_BORROWED})".encode()
 
 _IS = frozenset(compiled().words("joins"))
-# English has these, too: behind an English word they join nothing.
+# Also English words: after an English credential word they join nothing.
 _ENGLISH = frozenset({"is", "to", "on", "now"})
 _TO = frozenset(compiled().words("to"))
 _PARTICLES = "はがを是为為는은이가를을로成"
@@ -50,7 +50,7 @@ _CHANGED = lazy(
     r"zmien|zmień|ustaw|změn|zmen|nastav|schimb|setat|pus|değiş|vaihd|asetin|změ|verander|gewijzigd|wijzig|ingesteld|mis[eo]? |impost|puse|puesto|ponte|coloqu|defini|"
     r"смен|помен|измен|змін|поставил|задал|άλλαξα|όρισα|غير|שינ|החלפ|đổi|ganti|ubah"
 )
-# Words that make the one before or behind them public.
+# Words that mark their neighbour as public.
 _OPEN = lazy(
     r"(?i)public|öffentlich|publique|públic|pubblic|openba|offentlig|offentlege|julki|veřejn|nyilvános|açık|ortak|открыт|публичн|відкрит|δημόσι|عام|公開|公开|公钥|公鑰|공개|công khai|publik|"
     r"fingerprint|abdruck|empreinte|primär|primar|primär|primaire|fremd|foreign|étrang|hash|commit|\bsha|checksum|prüfsumme|\bid\b|-id\b|cache|erreur|error|fehler"
@@ -69,7 +69,7 @@ _STOP = lazy(r"[.;!?。][ \n]|[.;!?。]$")
 
 @remembered
 def passes_for_password(text: str) -> bool:
-    """Chosen by somebody: a digit among letters, a symbol within, or several words written as one."""
+    """Whether `text` reads like a chosen password: a digit among letters, an inner symbol, or words written as one."""
     if len(text) < 6 or not is_whole(text) or is_placeholder(text) or is_location(text) or is_term(text):
         return False
     if (is_code(text) and not text.endswith(("!", "?", "*"))) or re.fullmatch(r"[\w-]+(?:\.[\w-]+){2,}", text):
@@ -86,7 +86,7 @@ def passes_for_password(text: str) -> bool:
 
 @remembered
 def passes_for_key(text: str) -> bool:
-    """Made by a machine."""
+    """Whether `text` reads like a key made by a machine."""
     if len(text) < 12 or not is_whole(text) or is_location(text) or is_term(text) or is_code(text) or "://" in text:
         return False
     if re.fullmatch(r"[a-z]+(?:[_-][a-z]+)+\d{0,3}", text):
@@ -109,22 +109,22 @@ def _joins(between: str, *, english: bool, value: str, line: str) -> bool:
     if last in _TO:
         kinds = sum((any(c.isdigit() for c in value), any(c.isupper() for c in value), not value.isalnum()))
         return bool(_CHANGED.search(line)) or (kinds == 3 and not english)
-    # `Şifrem ...`, `das Passwort „...“`, `パスワードを...に`: only an ending, and at once the value.
+    # `Şifrem ...`, `das Passwort „...“`, `パスワードを...に`: only an ending before the value.
     return not english and len(bare) <= 6 and between[:1] not in " \t,;.(" and not any(c in bare for c in " .;")
 
 
 def _pins(data: bytes) -> Iterator[Span]:
-    """Short numbers behind a word for one."""
+    """Yield the numbers after a word for a PIN."""
     return _values(data, f"({_PINS})".encode(), (_GROUP_PIN,))
 
 
 def _secrets(data: bytes) -> Iterator[Span]:
-    """Passwords and keys."""
+    """Yield the passwords and keys after a word for one."""
     return _values(data, _WORD, (_GROUP_PASSWORD, _GROUP_KEY, _GROUP_BORROWED))
 
 
 def _values(data: bytes, words: bytes, groups: tuple[int, ...]) -> Iterator[Span]:
-    """Yield the value after each of these words, which are of these groups."""
+    """Yield the value after each match of `words`, whose groups are `groups` in order."""
     done = 0
     for found in spans(words).each(data):
         begin, end = found[0]
@@ -141,7 +141,7 @@ def _values(data: bytes, words: bytes, groups: tuple[int, ...]) -> Iterator[Span
 
 
 class _Word(NamedTuple):
-    """A word for a secret, and the line it is on."""
+    """A credential word and its line."""
 
     text: str
     group: int
@@ -153,7 +153,7 @@ class _Word(NamedTuple):
 
 
 def _word(data: bytes, begin: int, end: int, stop: int, group: int) -> _Word | None:
-    """The word from `begin` to `end`; nothing when it is part of a name, or an English word in an English sentence."""
+    """Return the word from `begin` to `end`; None if it is part of a name, or English in an English sentence."""
     text = data[begin:end].decode("utf-8", "replace").lower()
     line_start = data.rfind(b"\n", max(0, begin - 80), begin) + 1 or max(0, begin - 80)
     line = data[line_start:stop].decode("utf-8", "replace")
@@ -170,7 +170,7 @@ def _word(data: bytes, begin: int, end: int, stop: int, group: int) -> _Word | N
 
 
 def _value(data: bytes, word: _Word) -> Iterator[Span]:
-    """The value that a word is followed by, if the words between them say so."""
+    """Yield the value that follows a word, if the text between them equates the two."""
     for found in _CANDIDATE.finditer(data, word.end, word.stop):
         start, finish = found.span()
         while start < finish and data[start] in _LEADING:
@@ -193,7 +193,7 @@ def _value(data: bytes, word: _Word) -> Iterator[Span]:
 
 
 def _is_likely(value: str, word: _Word, between: str, before: str) -> bool:
-    """Whether the value is one of the kind that the word names."""
+    """Whether the value is of the kind that the word names."""
     if word.group == _GROUP_PIN or (word.group == _GROUP_PASSWORD and value.isdigit()):
         length = r"\d{4,8}" if word.group == _GROUP_PIN else r"\d{6,12}"
         return re.fullmatch(length, value) is not None and between.strip() != ""

@@ -1,4 +1,4 @@
-"""The net below the other rules: something clearly random on the same line as a word for a secret."""
+"""The catch-all behind the other rules: clearly random text on the same line as a credential word."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reverie.redact.rules.rule import Rule, Span
 _AFTER, _BEFORE = 90, 60
 _LONGEST_WORD = 20
 _CANDIDATE = lazy(rb"[A-Za-z0-9](?:[A-Za-z0-9_+=!@#%^*~-]|/(?=[A-Za-z0-9+/]*[+=])){8,199}")
-# Text in front of a random part that makes it a hash, a path, a member, an address or an escape.
+# Text before a random part that makes it a hash, a path, a member, an address or an escape.
 _PART_OF = lazy(
     rb"(?i)(?:[/\\.#&?%$<@+]|[\w)]\[|[?&]\w{1,20}=|\b(?:sha\d*|md5|h1|base64|etag|rev|commit|id|blob|uuid|guid|hash|version)[\"']?"
     rb"[-:,= ]{1,2}[\"'({]?|data-[\w-]*=[\"']|[{,][ ]?[\"']?(?:x|y|n|x5t)[\"']?:[ ]?[\"'])\Z"
@@ -34,7 +34,7 @@ _PIECES = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 @remembered
 def _is_random_word(text: str) -> bool:
-    """Ten characters or more of both letter cases and digits with hardly a word in it, long or short."""
+    """Whether `text` has ten characters or more, both letter cases, digits, and hardly a word in it."""
     lower, upper, digits = (sum(map(kind, text)) for kind in (str.islower, str.isupper, str.isdigit))
     if len(text) < 10 or lower < 2 or upper < 2 or not digits:
         return False
@@ -47,7 +47,7 @@ def _is_random_word(text: str) -> bool:
 
 
 def _nearby(data: bytes, _match_start: int, start: int, end: int) -> Span | None:
-    """A clearly random word, with a credential word in front of it or behind it on the same line."""
+    """Find a clearly random word with a credential word before or after it on the same line."""
     start += data[start:end].rstrip(b"=").rfind(b"=") + 1
     for found in _CANDIDATE.finditer(data, start, end):
         kept = found.group().rstrip(b"=!~_-") if data[end : end + 1].strip(b"\r\n") else found.group()
@@ -58,7 +58,7 @@ def _nearby(data: bytes, _match_start: int, start: int, end: int) -> Span | None
 
 
 def _is_near_credential(data: bytes, start: int, end: int) -> bool:
-    """Whether there is a credential word within reach, which is not part of the name of something else."""
+    """Whether a credential word is within reach that is not part of the name of something else."""
     reach = max(0, start - _AFTER - _LONGEST_WORD)
     begin = data.rfind(b"\n", reach, start) + 1 or reach
     limit = min(len(data), start + _BEFORE + _LONGEST_WORD)
@@ -79,7 +79,7 @@ def _is_about(data: bytes, first: int, last: int) -> bool:
 
 
 def _random_word(data: bytes, start: int, stop: int) -> Span | None:
-    """The word at `start`, when it is random by itself and nothing in front of it explains that."""
+    """Return the span of the word if it is random and nothing around it explains that."""
     if data[start - 1 : start].isalnum() or data[start - 1 : start] in (b"_", b"-"):
         return None
     text = data[start:stop].decode("ascii")
@@ -95,7 +95,7 @@ _CONTEXT = (
     r"secret|api[ _-]?key|apikey|token|\bpsk\b|access[ _-]?key|private[ _-]?key|\blog(?:in|on)\b|"
     r"\bwi-?fi\b|\bssid\b|\bssh\b|\bbearer\b|auth_|[_-]auth\b"
 )
-# Digits between letters, or letter cases back and forth: hardly a word has that, and nearly everything random does.
+# Digits between letters, or alternating letter cases: rare in words, and nearly always present in random text.
 _IN = r"[A-Za-z0-9_+=!@#%^*~/\-]"
 _MIXED = r"(?:[A-Za-z][0-9]{1,3}[A-Za-z]|[a-z][A-Z]{1,3}[a-z0-9]{1,3}[A-Z])"
 

@@ -12,7 +12,7 @@ from reverie.redact.markers import Lazy
 from reverie.redact.rules.plausible import is_placeholder
 from reverie.redact.rules.rule import Rule, Span
 
-# Words of sentences, and none of the list that the words of wallets are drawn from.
+# Words of sentences that are not in the word list of wallets.
 _FUNCTION = words(
     """
     the and for are was were with from has had not but its his her our their your should could would may might which
@@ -38,7 +38,7 @@ _LIST = Lazy(
 
 
 def _wallets(data: bytes) -> Iterator[Span]:
-    """Twelve or more words behind a word that announces them, none of which is a word of sentences."""
+    """Yield twelve or more words after a word that announces them, none of them a function word."""
     for match in _LIST.finditer(data):
         yield match.start(), match.start()
         group = 1 if match.start(1) >= 0 else 2
@@ -53,7 +53,7 @@ def _wallets(data: bytes) -> Iterator[Span]:
 
 
 def _is_passphrase(text: str) -> bool:
-    """Three to ten words, none of them one of a sentence about passphrases."""
+    """Whether `text` is three words or more, none of them typical of a sentence about passphrases."""
     parts = re.split(r"[ -]", text)
     words = sum(part.isalpha() for part in parts)
     return (
@@ -65,7 +65,7 @@ def _is_passphrase(text: str) -> bool:
 
 
 def _unwordy(text: str) -> bool:
-    """Sixteen letters that make no words."""
+    """Whether the letters make hardly any words."""
     pieces = re.split(r"[ -]", text)
     if len(pieces) == 1:
         return word_share(text) < 0.5
@@ -77,7 +77,7 @@ _OWNER = Lazy(rb"(?i)keypair|secret|private|wallet|seed|id\.json|solana|\bkey\b|
 
 
 def _numbers(data: bytes) -> Iterator[Span]:
-    """The bytes of a key: 32 or 64 different numbers below 256, near a word that says so."""
+    """Yield the bytes of a key: 32 or 64 numbers below 256, most of them different, near a word for a key."""
     for match in _BYTES.finditer(data):
         yield match.start(), match.start()
         numbers = [int(n) for n in re.findall(rb"\d+", match.group(1))]

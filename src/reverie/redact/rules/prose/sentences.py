@@ -34,7 +34,7 @@ def _extent(data: bytes, start: int) -> int:
 
 
 def _is_scrambled(text: str) -> bool:
-    """Letter cases change back and forth, and there is no word in it."""
+    """Whether letter cases alternate and hardly a word is in the text."""
     changes = sum(a.islower() != b.islower() for a, b in pairwise(c for c in text if c.isalpha()))
     return len(text) >= 10 and changes >= 4 and word_share(text) <= 0.3
 
@@ -45,7 +45,7 @@ def _told(data: bytes, match_start: int, start: int, end: int) -> Span | None:
 
 
 def _shown(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """A secret right behind its name: `password ...`, `the token ...`."""
+    """Find a secret directly after its name: `password ...`, `the token ...`."""
     return _telling(data, match_start, start, end, copula=False)
 
 
@@ -63,7 +63,7 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
     if _REST_OF_CALL.search(value) or _is_fingerprint(data, match_start, words, value):
         return None  # The rest of a call: `(token, max_size=3).map(`.
     if not copula and (_FIELD.match(value) or is_named_id(value)):
-        # The next pair of a log, a line of a file. `the key order-key-<uuid>` names something, `the key is ...` does not.
+        # The next pair of a log, or a line of a file. `the key order-key-<uuid>` is an identifier, `the key is ...` is not.
         return None
     if not _is_joined_well(words, value, copula=copula):
         return None
@@ -74,7 +74,7 @@ def _telling(data: bytes, match_start: int, start: int, end: int, *, copula: boo
 
 
 def _is_no_name(data: bytes, match_start: int, value: bytes) -> bool:
-    """The word is no name of a secret: part of a longer name, a public key, a branch and its commit."""
+    """Whether the word names no secret: part of a longer name, a public key, a branch with its commit."""
     if match_start and (data[match_start - 1] in b"-_." or b"arn:aws" in data[max(0, match_start - 80) : match_start]):
         return True  # The rule for assignments judges the name whole.
     word = data[max(0, match_start - 12) : match_start + 3]
@@ -84,7 +84,7 @@ def _is_no_name(data: bytes, match_start: int, value: bytes) -> bool:
 
 
 def _is_joined_well(words: str, value: str, *, copula: bool) -> bool:
-    """With nothing but a sign or a comma in front of it, more than a sentence is needed."""
+    """Whether the words before a value suffice: after a mere sign or comma the value must be clear by itself."""
     if "," in words and not (is_random_value(value) and len(value) >= 16):
         return False
     sign = words.rstrip("\"'`*(")[-1:]
@@ -94,7 +94,7 @@ def _is_joined_well(words: str, value: str, *, copula: bool) -> bool:
 
 
 def _is_a_persons(value: str, *, copula: bool, quoted: bool) -> bool:
-    """A password or the like."""
+    """Whether a value is a password or the like."""
     scrambled = _is_scrambled(value)
     if not (any(c.isdigit() for c in value) or scrambled or ((copula or quoted) and "/" not in value)):
         return False
@@ -102,7 +102,7 @@ def _is_a_persons(value: str, *, copula: bool, quoted: bool) -> bool:
 
 
 def _is_a_machines(value: str, *, copula: bool, quoted: bool) -> bool:  # noqa: ARG001
-    """A key or a token."""
+    """Whether a value is a key or a token."""
     if is_random_value(value):
         return True
     mixed = any(c.isdigit() for c in value) and any(c.isalpha() for c in value) and word_share(value) <= 0.5
@@ -118,7 +118,7 @@ _OTHER = lazy(
 
 
 def _later(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """A secret some words behind its name: `the key was rotated on Monday, now ...`."""
+    """Find a secret some words after its name: `the key was rotated on Monday, now ...`."""
     words = data[match_start:start].decode("utf-8", "replace")
     start, end = cut(data, start, end, quoted=False)
     value = data[start:end].decode("utf-8", "replace")
@@ -135,7 +135,7 @@ def _is_fingerprint(data: bytes, match_start: int, words: str, value: str) -> bo
     if "fingerprint" in words.lower() or re.fullmatch(r"[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5,}", value):
         return True
     if re.fullmatch(r"0x[0-9a-fA-F]{40}", value) and re.search(r"(?i)address|contract|\btoken\b", words):
-        return True  # The address of a token on a chain; keys have more digits.
+        return True  # The address of a token on a blockchain; keys have more digits.
     before = data[max(0, match_start - 16) : match_start + len(words.encode())]
     return bool(re.fullmatch(r"(?:0x)?[0-9A-F]{8,40}", value)) and _OF_A_KEY.search(before) is not None
 

@@ -16,7 +16,7 @@ from reverie.redact.rules.values import judge_named
 
 
 def _variable(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """`set API_TOKEN to ...`: the name of a variable, not just a word."""
+    """Find the value of `set API_TOKEN to ...`, if the key is the name of a variable, not just a word."""
     begin = name_start(data, match_start)
     found = re.match(rb"[\w.\-]+", data[begin:start])
     key = found.group().decode("utf-8", "replace") if found else ""
@@ -28,7 +28,7 @@ def _variable(data: bytes, match_start: int, start: int, end: int) -> Span | Non
 
 
 def _declared(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """`ENV API_TOKEN value`, `#define WIFI_PASSWORD "value"`: the key is the word before."""
+    """Find the value of `ENV API_TOKEN value` or `#define WIFI_PASSWORD "value"`: its key is the word before it."""
     key = data[match_start:start].decode("utf-8", "replace").strip(" \t\"'=").split()[-1].strip("\"'")
     start, end, value = (
         trimmed(data, start, end)
@@ -54,7 +54,7 @@ _HOST = lazy(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:[a-z]{2,3}|internal|local|lan|clo
 
 
 def _is_sentence(text: str) -> bool:
-    """Words with commas between them, which ASCII alone takes for one value."""
+    """Whether `text` is words separated by commas, which the pattern takes for one value."""
     return "," in text and not looks_random(text)
 
 
@@ -81,7 +81,7 @@ _SERVICES = (
 
 
 def _service(data: bytes, match_start: int, start: int, end: int) -> Span | None:
-    """A service's name and something random after it."""
+    """Find a random value after the name of a service."""
     found = re.search(rb"[\w.\-]+", data[match_start:start])
     key = found.group().decode("utf-8", "replace") if found else ""
     last = (key_words(key) or [""])[-1].lower()
