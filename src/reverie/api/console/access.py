@@ -33,8 +33,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
-"""Of every page; `nosniff` and `no-store` come from the edge. The referrer is not `no-referrer`: with it browsers hide
-the origin of our own forms too."""
+"""Headers of every page; `nosniff` and `no-store` come from the edge. With the referrer policy `no-referrer`, browsers
+would hide the origin of our own forms too."""
 
 
 def admit(actor: Actor) -> Actor:
@@ -73,7 +73,7 @@ def check_form(request: Request, session_id: str, sent: str) -> None:
 
 
 def seal(session_id: str | None, said: str) -> str:
-    """The mark of a sentence that the console left for a session: a link from elsewhere cannot have it."""
+    """The signature of a message to a session. A link from elsewhere cannot have it."""
     return hmac.new(form_token(session_id).encode(), said.encode(), hashlib.sha256).hexdigest()[:32]
 
 
@@ -92,7 +92,7 @@ class Links:
         return secret
 
     def redeem(self, secret: str) -> None:
-        """Use a link up. Raises Unauthenticated when there is none, or not any more."""
+        """Use up a link. Raises Unauthenticated when it is unknown, used or expired."""
         with self._lock:
             until = self._open.pop(_digest(secret), 0.0)
         if until <= time.monotonic():

@@ -69,7 +69,7 @@ def _schedules(look: Look) -> Iterator[Alert]:
 
 
 def _audit(look: Look) -> Iterator[Alert]:
-    """A log that does not hold; or one that was not looked at for long."""
+    """A log that failed verification, or was not verified lately."""
     proof, now = look.host.audit.last(look.actor), look.host.parts.clock.now()
     if proof is not None and not proof.ok:
         why = f"Verified {relative(proof.at, now)}: the chain is broken after event {proof.position}."
@@ -105,7 +105,7 @@ def _agents(look: Look) -> Iterator[Alert]:
 
 
 def _backup(look: Look) -> Iterator[Alert]:
-    """Of the whole host, so only for those who may act on it."""
+    """A missing or old backup. It concerns the whole host, so only administrators see it."""
     parts = look.host.parts
     if not look.may("admin") or not parts.store.durable or not _old(look, 1):
         return

@@ -10,7 +10,7 @@ from reverie.core.errors import NotFound
 
 
 def show(look: Look) -> Response:
-    """The canonical bytes."""
+    """The canonical bytes, as a download."""
     report = look.host.lineage.report(look.actor, look.path["id"])
     if report.checksum is None:
         raise NotFound("This dream has no archive.")

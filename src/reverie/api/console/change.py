@@ -1,7 +1,7 @@
-"""One change of many entries: everything affected, page by page, then the change of exactly that.
+"""One change of many entries: a preview of all affected entries, page by page, then the change of exactly these.
 
-Affected are the entries chosen in a list, or everything that its filter matches. What changed between looking and
-confirming is noticed: a filter is looked at again, a chosen entry is left alone.
+Affected are the entries chosen in a list, or all that its filter matches. An entry that changed between preview and
+confirmation is noticed: a filter is previewed again, a chosen entry is left as it is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FILTERS = (*(name for name in FACETS if name != "age"), "from")
 
 
 def show(look: Look) -> Document:
-    """A page of everything that the filter of the address matches, as of the time it was first looked at."""
+    """A page of the entries that the filter in the address matches, as of the first preview."""
     return _reach(look, look.text("ref"), _check_change(look.text("change")))
 
 
@@ -81,7 +81,7 @@ def _effects(look: Look, ref: str, change: str, entries: Sequence[Entry]) -> Doc
 
 
 def _address(look: Look, ref: str, change: str) -> list[tuple[str, str]]:
-    """The question as an address: an age becomes the instant it means now, so that it stays the same."""
+    """The parameters of the preview's address. An age becomes an instant, so that the filter stays the same."""
     named = {name: look.text(name) for name in _FILTERS}
     if age := look.number("age", 0, least=0, most=36_500):
         named["from"] = str(look.host.parts.clock.now() - age * MS_PER_DAY)
@@ -102,7 +102,7 @@ def ask(look: Look) -> See | Document:
 
 
 def apply(look: Look) -> See | Document:
-    """Carry it out; what cannot be changed is left and counted."""
+    """Make the change. Entries that cannot be changed are left as they are, and counted."""
     change, ref = _check_change(look.form_field("change")), look.form_field("ref")
     if change == "forget" and look.form_field("sure") != "1":
         raise Invalid("Tick the box to confirm that this cannot be undone.", pointer="/sure")
@@ -121,7 +121,7 @@ def apply(look: Look) -> See | Document:
 
 
 def _versions(chosen: Sequence[str]) -> list[tuple[str, int]]:
-    """`version:id` of each chosen entry, as the preview wrote them."""
+    """(Id, version) of each chosen entry, from the `version:id` of the preview."""
     if len(chosen) > MOST_CHOSEN:
         raise Invalid(f"Choose 1 to {MOST_CHOSEN} entries.", pointer="/entry")
     parted = [one.partition(":") for one in chosen]

@@ -61,7 +61,7 @@ def show(look: Look) -> Document:
 
 
 def _settings(look: Look) -> list[tuple[int, str]]:
-    """Budget and time of the block, and of another to compare it with."""
+    """Budget and time of the block, and of a second one to compare it with."""
     first = (look.number("budget", 1000), look.text("as_of"))
     if not look.text("other") and not look.text("other_as_of"):
         return [first]

@@ -1,4 +1,4 @@
-"""Two texts side by side, by words: those only the first has, and those only the second has."""
+"""Comparison of texts by words. Words that the other text does not have are marked."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _WORD = re.compile(r"\s+|×?\w+|[^\w\s]")
 _SPEAKER = re.compile(r"[^\s:][^:\n]{0,39}: ")
 """Name of the speaker at the beginning of a line."""
 _MOST = 4000
-"""Words compared; of a longer text the rest is shown without marks."""
+"""Limit of compared words; the rest of a longer text is shown without marks."""
 
 
 def before(text: str, after: Sequence[str]) -> Markup:
-    """A source, with the words marked that none of the lines made from it has."""
+    """A source. Words that none of the lines made from it has are marked."""
     kept = {word.casefold() for line in after for word in _WORD.findall(visible(line))}
     pieces = _WORD.findall(visible(text))
     return _mark(pieces, [_is_word(word) and word.casefold() not in kept for word in pieces], "del")
 
 
 def without(text: str, cut: Sequence[str]) -> Markup:
-    """A text with the words marked that were cut from it."""
+    """A text. Words that were cut from it are marked."""
     gone = {piece.casefold() for word in cut for piece in _WORD.findall(visible(word))}
     pieces = _WORD.findall(visible(text))
     return _mark(pieces, [word.casefold() in gone and not word.isspace() for word in pieces], "del")
 
 
 def after(line: str, sources: Sequence[str]) -> Markup:
-    """A line of a dream, with the words marked that none of its sources has: what merging or dating added."""
+    """A line of a dream. Words that none of its sources has, added by merging or dating, are marked."""
     said = {word.casefold() for text in sources for word in _WORD.findall(visible(text))}
     shown = visible(line)
     speaker = _SPEAKER.match(shown)
@@ -58,7 +58,7 @@ def words(old: str, new: str) -> tuple[Markup, Markup]:
 
 
 def _mark(pieces: Sequence[str], flags: Sequence[bool], element: str) -> Markup:
-    """Neighbouring marked words share one mark, with the space between them."""
+    """Join pieces and mark the flagged ones. Neighbouring marked words share one mark, with the space between them."""
     made: list[Markup] = []
     run: list[str] = []
     space = ""

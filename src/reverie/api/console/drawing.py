@@ -102,7 +102,7 @@ def strands(lines: Sequence[Mapping[str, Any]], *, ref: str) -> Markup:
 
 
 def _strand(url: str, text: str, x: float, y: float, *, anchor: str, side: str) -> Markup:
-    """A dot with the beginning of its text outside of it, as a link."""
+    """A link with a dot and, beside it, the beginning of a text."""
     shown = visible(cut(" ".join(text.split()), _LABEL))
     return Markup(
         '<a href="{}"><title>{}</title><circle class="{}" cx="{}" cy="{:.1f}" r="4"/>'

@@ -46,7 +46,7 @@ CHECKS = {
 
 
 class _Statement(Struct, frozen=True):
-    """A statement of a source: its place, its fate, and its class; a source without known statements is one."""
+    """A statement of a source: its place, fate and class. A source without known statements counts as one."""
 
     source: str
     number: int | None
@@ -57,8 +57,8 @@ class _Statement(Struct, frozen=True):
 def show(look: Look) -> Document | Response:
     """Show the report; while the dream runs, its progress.
 
-    A page that is watching loads itself again when the dream is over, so that the report begins as every page does:
-    focus, title and scroll at the top.
+    A watching page is reloaded when the dream is over, so that the report starts like every page: focus, title and
+    scroll position.
     """
     running: Running = look.state.console_running
     run = running.of(look.actor.tenant, look.path["id"])
@@ -176,10 +176,10 @@ class _Lines:
             for entry_id in self._ids(number):
                 self._of.setdefault(entry_id, number)
         self.count = len(self._rows)
-        """Lines that say something."""
+        """Number of lines that are not empty."""
         differ = [row for row in self._rows if self._differs(row[0])]
         self.changed = len(differ)
-        """Those that are not one source word for word."""
+        """Number of lines that are not one source word for word."""
         if only_changed:
             self._rows = differ
         self.shown = len(self._rows)
@@ -275,7 +275,7 @@ def _unanswered(source: str, number: int, kind: str, found: Diff) -> dict[str, A
 
 
 def _checks(gates: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-    """The gates as a checklist. A count that should be none passes at 0."""
+    """The gates as a checklist. A count passes when it is 0."""
     results = []
     for name, title in CHECKS.items():
         if name in gates:

@@ -64,7 +64,7 @@ def _schedule(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def line(report: DreamReport) -> dict[str, Any]:
-    """A report in one line of the list."""
+    """A report as a row of the list."""
     counted = Counter(source.fate for source in report.sources)
     fates = {name: counted[name] for name in FATES if counted[name]}
     keep = report.gates.get("must_keep", {})

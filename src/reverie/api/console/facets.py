@@ -1,4 +1,4 @@
-"""Counts of a memory by kind, tag, subject and source, kept while nothing changes: a search asks with every letter."""
+"""A cache of the counts of a memory by kind, tag, subject and source: a search asks for them with every letter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Counts = Mapping[str, list[tuple[str, int]]]
 
 
 class Facets:
-    """The counts asked for last. Safe for many threads."""
+    """The counts of the memories looked at last. Safe for many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

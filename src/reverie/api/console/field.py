@@ -37,13 +37,13 @@ def _side(look: Look, unit_id: str) -> dict[str, Any]:
 
 
 def decide(look: Look) -> See:
-    """End a conflict: the side that is right wins by the authority of the person who decides."""
+    """Resolve a conflict: the chosen side wins, by the authority of the caller."""
     conflict, winner, why = look.form_field("conflict"), look.form_field("winner"), look.form_field("why")
     look.actor.require(Right.WRITE)
     if not conflict or not winner:
         raise Invalid("Choose the side that is right.", pointer="/winner")
     if conflict not in {one["id"] for one in look.host.use(Field).conflicts(look.actor)["conflicts"]}:
-        raise NotFound("There is no such open conflict. Somebody may have decided it already.")
+        raise NotFound("There is no such open conflict. Someone may have resolved it already.")
     agent = f"console-{look.actor.key_id}"
     known = {one["id"] for one in look.host.use(Field).agents(look.actor)["agents"]}
     if agent not in known:
@@ -60,7 +60,7 @@ def decide(look: Look) -> See:
 
 
 def _perform(look: Look, operation: str, agent: str, payload: dict[str, Any]) -> dict[str, Any]:
-    """One message of the person at the console."""
+    """Send one message as the person at the console."""
     message = {
         "protocol": PROTOCOL,
         "version": VERSION,

@@ -38,7 +38,7 @@ def _preview(look: Look) -> Document:
 
 
 def preview(look: Look) -> Document:
-    """Everything that the forget would reach. Changes nothing."""
+    """Show everything that the forget would reach. Changes nothing."""
     form = _preview(look)
     ref, mentions = form["ref"] or None, form["mentions"]
     found = look.host.forget.forget(look.actor, form["subject"], ref=ref, mentions=mentions, preview=True)
@@ -48,7 +48,7 @@ def preview(look: Look) -> Document:
 
 
 def forget(look: Look) -> Document:
-    """Destroy it. The answer is the certificate."""
+    """Forget, and show the certificate."""
     form = _preview(look)
     if look.form_field("sure") != "1":
         raise Invalid("Tick the box to confirm that this cannot be undone.", pointer="/sure")

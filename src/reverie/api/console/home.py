@@ -18,14 +18,14 @@ from reverie.dreams.lineage import DreamFigures
 from reverie.memory.history import Day
 
 DREAMS = 100
-"""Dreams that a plot shows, and those read for it: the newest."""
+"""Limit of the dreams that a plot shows, and of those read for it."""
 _REPORTS = 5
 SAMPLE = "tidebook"
 """The memory that the sample goes to."""
 
 
 def show(look: Look) -> Document:
-    """Figures, what needs a person, and six plots over a time range."""
+    """Figures, alerts, and six plots over a time range."""
     host, actor, span = look.host, look.actor, span_of(look)
     refs = host.reader.refs(actor)
     days = host.history.series(actor, since=span.since, until=span.until - 1)
@@ -64,7 +64,7 @@ def positions(days: Sequence[Day]) -> tuple[int, int]:
 
 
 def dreamt(look: Look, before: int, last: int) -> tuple[list[DreamFigures], list[DreamFigures]]:
-    """The newest dreams between two log positions, newest first, and those of them that were earlier."""
+    """The newest dreams up to the log position `last`, newest first: those after `before`, and those up to it."""
     found = look.host.lineage.figures(look.actor, since=0, until=last, limit=DREAMS)
     return [one for one in found if one.seq > before], [one for one in found if one.seq <= before]
 

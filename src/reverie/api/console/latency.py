@@ -47,7 +47,7 @@ class SearchSlot(Struct, frozen=True):
         return self.sizes.total()
 
     def slowest_but(self, part: float) -> float:
-        """Milliseconds of the search that is slower than this part of the others."""
+        """The duration in milliseconds below which this part of the searches are."""
         left = part * self.count
         for size, count in sorted(self.sizes.items()):
             left -= count
@@ -128,7 +128,7 @@ def _merge(into: Slots, slots: Slots) -> None:
 
 
 def _fold(slots: Slots, now: int) -> Slots:
-    """Slots of more than a day ago become days; days of more than a year ago go."""
+    """Merge slots of more than a day ago into days, and drop days of more than a year ago."""
     kept: Slots = {}
     for (at, width), sizes in slots.items():
         day = at - at % MS_PER_DAY
@@ -149,15 +149,15 @@ class TimedHost:
         return getattr(self._search, name)
 
     def search(self, actor: Actor, *arguments: Any, **named: Any) -> SearchResult:
-        """As the host's, and timed."""
+        """Search, and note the time."""
         return self._time(actor, self._search.search, arguments, named)
 
     def context(self, actor: Actor, *arguments: Any, **named: Any) -> Context:
-        """The same: a context is packed from a search."""
+        """Pack a context, and note the time of its search."""
         return self._time(actor, self._search.context, arguments, named)
 
     def contexts(self, actor: Actor, *arguments: Any, **named: Any) -> tuple[Sequence[Context], SearchResult]:
-        """The same."""
+        """Pack several contexts, and note the time of their search."""
         return self._time(actor, self._search.contexts, arguments, named)
 
     def _time(self, actor: Actor, work: Callable[..., T], arguments: Any, named: Any) -> T:

@@ -59,7 +59,7 @@ POLICY: dict[str, tuple[str, str]] = {
     "model_seconds_per_dream": ("seconds", "Longest time that one dream may wait for a model."),
     "model_fallback": ("name", "Fallback when a model fails: extractive, or refuse."),
 }
-"""Unit and meaning of policies. One that is not here is explained by its own docstring."""
+"""Unit and meaning of policies. A policy that is missing here is explained by its docstring."""
 GROUPS = {
     "Entries": ("max_entry_bytes", "max_tags", "max_attribute_bytes", "default_ttl_ms", "idempotency_ms"),
     "Quotas": ("max_entries", "max_bytes"),
@@ -69,7 +69,7 @@ GROUPS = {
     "Memory stores": (),
     "Other": (),
 }
-"""Policies by topic; the others by their name."""
+"""Policies by topic; `_NAMED` assigns the others by name."""
 _NAMED = (
     ("model_", "Models"),
     ("memory_", "Memory stores"),
@@ -109,7 +109,7 @@ UNITS = (("_ms", "duration"), ("_bytes", "bytes"), ("_tokens", "tokens"), ("_sec
 
 
 def show(look: Look) -> Document:
-    """Everything an operator of the tenant decides. What needs the right admin is left out without it."""
+    """Everything that an operator of the tenant decides. Without the right admin, what needs it is left out."""
     host, actor, admin = look.host, look.actor, look.may("admin")
     ready = look.state.health.ready()
     defaults = TenantPolicy().document()
@@ -342,7 +342,7 @@ def take(look: Look) -> See:
     if not lines:
         raise Invalid("Paste the lines of a bundle.", pointer="/bundle")
     done = look.host.bundles.take(look.actor, lines, ref=look.form_field("ref") or None)
-    return See("/operate#transfer", f"Imported {done.entries} entries; {done.skipped} were there already.")
+    return See("/operate#transfer", f"Imported {done.entries} entries; {done.skipped} were present already.")
 
 
 def export(look: Look) -> Response:

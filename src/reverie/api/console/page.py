@@ -1,7 +1,7 @@
-"""A page: a function from a request to a document, shown as HTML through its template or as the JSON it is.
+"""A page: a function from a request to a document, which is rendered as HTML by its template or sent as JSON.
 
-`show(look)` reads; `do` names the changes that its forms may ask for. Both run in a worker thread. A change answers
-with `See` (go there next) or with a document of its own, which the page's template shows: a preview, a key just made.
+`show(look)` reads; `do` names the changes that the forms of the page may request. Both run in a worker thread. A change
+returns `See` (a redirect) or a document of its own, which the page's template shows: a preview, a new key.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from reverie.settings import Settings
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 2000
 _RECENT = 50
-"""Events looked at for the memory that changed last."""
+"""Events searched for the memory that changed last."""
 NAV = (
     ("home", "/", "Home"),
     ("memories", "/memories", "Memories"),
@@ -69,7 +69,7 @@ class Look:
     host: Host
     actor: Actor
     state: Any
-    """The application's: settings, health, limits, metrics."""
+    """The state of the application: settings, health, limits, metrics."""
     path: Mapping[str, str]
     query: QueryParams
     form: tuple[tuple[str, str], ...] = ()
@@ -141,7 +141,7 @@ Document = dict[str, Any]
 Show = Callable[[Look], "Document | Response"]
 Change = Callable[[Look], "See | Begin | Document"]
 _UNDER_WAY: set[asyncio.Task[None]] = set()
-"""Work begun by pages. A task that is referred to nowhere may vanish."""
+"""Work begun by pages: a task without a reference may be garbage-collected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Page:
     show: Show
     do: Mapping[str, Change] = field(default_factory=dict)
     heavy: frozenset[str] = frozenset()
-    """Changes that take long: dreams, proofs, forgets."""
+    """Changes that take long, such as dreams, proofs and forgets."""
 
     @property
     def json_path(self) -> str:
@@ -238,9 +238,9 @@ def _begin(state: Any, look: Look, begin: Begin) -> Response:
 
 
 async def read_form(request: Request, *, tenant: str | None = None) -> tuple[tuple[str, str], ...]:
-    """The fields of a form. A large one is read in a thread of the tenant's, and from strangers not at all.
+    """The fields of a form. A large form is parsed in a thread for the tenant, and refused without one.
 
-    Raises Invalid, and TooLarge.
+    Raises Invalid and TooLarge.
     """
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != FORM:
@@ -263,7 +263,7 @@ def _fields(body: bytes) -> tuple[tuple[str, str], ...]:
 
 
 def whole(sent: str, name: str, default: int, *, least: int = 1, most: int = 1_000_000) -> int:
-    """A whole number as typed. Raises Invalid."""
+    """A typed whole number; `default` when nothing was typed. Raises Invalid."""
     if not sent:
         return default
     if not sent.isdecimal() or len(sent) > 16 or not least <= int(sent) <= most:
@@ -324,14 +324,14 @@ def _refuse(
 
 
 def error_page(scope: Scope, *, status: int, code: str, message: str) -> Response:
-    """A page for an address that no page has, or for a fault. It asks nothing of the store."""
+    """An error page, for an unknown address or a fault. It does not use the store."""
     document = {"status": status, "code": code, "message": message}
     return render_page("error.html", Request(scope), document, page="", status=status)
 
 
 @cache
 def environment() -> Environment:
-    """The templates. Everything is escaped, and nothing hidden in a text stays hidden."""
+    """The templates. Everything is escaped, and hidden characters are shown."""
     made = Environment(
         loader=PackageLoader("reverie.api.console"),
         autoescape=True,
@@ -366,7 +366,7 @@ def asset(name: str) -> str:
 
 
 def _message(request: Request, session: str | None) -> str:
-    """The sentence that a change left for this page; nothing when someone else wrote it."""
+    """The message that a change left for this page; empty unless the console signed it for this session."""
     said = request.query_params.get("said", "")
     fits = hmac.compare_digest(access.seal(session, said).encode(), request.query_params.get("seal", "").encode())
     return said[:300] if session and said.isprintable() and fits else ""

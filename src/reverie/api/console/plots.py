@@ -1,4 +1,4 @@
-"""Rows of the tables that plots are drawn from. A cell is the value that is drawn and the text that is read."""
+"""Rows of the tables that plots are drawn from. A cell holds the value that is drawn and the text that is shown."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def before_and_after(dreams: Sequence[DreamFigures]) -> list[Row]:
 
 
 def latency(searches: Sequence[SearchSlot]) -> list[Row]:
-    """Plot searches by time: their number, and the median and 95th percentile of their duration in milliseconds."""
+    """Searches by time: their number, and the median and 95th percentile of their duration in milliseconds."""
     if not searches:
         return []
     first, last = searches[0].at, searches[-1].at

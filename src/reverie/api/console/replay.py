@@ -70,7 +70,7 @@ def answering(report: DreamReport) -> set[str]:
 
 
 def _after(one: Replayed) -> ReplayAnswer | None:
-    """The same answer where it is now; where it is not, the first one."""
+    """The answer at its place after the dream; without a place, the first answer."""
     return one.after[(one.place or 1) - 1] if one.after else None
 
 
@@ -82,5 +82,5 @@ def _text(look: Look, ref: str, entry_id: str) -> str:
 
 
 def recorded(look: Look) -> int:
-    """Return the number of searches of a memory that the tenant keeps."""
+    """The number of searches that the tenant keeps of a memory."""
     return look.host.rules.current(look.actor.tenant).policy.recorded_searches

@@ -63,7 +63,7 @@ LINKS = {"openapi": "/v1/openapi.json", "health": "/healthz", "readiness": "/rea
 
 
 def routes(version: str) -> list[BaseRoute]:
-    """Every page, its JSON before it: an id may end in anything."""
+    """The routes of every page. Its JSON comes first: the path of a page may match it too."""
     made: list[BaseRoute] = [
         Route("/sign-in", partial(_sign_in, version), methods=["GET", "POST"]),
         Route("/sign-out", _sign_out, methods=["POST"]),

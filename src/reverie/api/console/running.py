@@ -33,18 +33,18 @@ class Running:
         self._runs: OrderedDict[str, DreamProgress] = OrderedDict()
 
     def begin(self, run: DreamProgress) -> None:
-        """A dream is about to start."""
+        """Add a dream that is about to start."""
         with self._lock:
             self._runs[run.id] = run
             if len(self._runs) > _MOST:
                 self._runs.popitem(last=False)
 
     def step(self, dream_id: str, step: str, done: int, total: int) -> None:
-        """It got so far."""
+        """Note the progress of a dream."""
         self._change(dream_id, step=step, done=done, total=total)
 
     def end(self, dream_id: str, error: str | None = None) -> None:
-        """It is over."""
+        """Note the end of a dream."""
         self._change(dream_id, over=True, error=error)
 
     def of(self, tenant: str, dream_id: str) -> DreamProgress | None:

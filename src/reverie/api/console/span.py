@@ -19,7 +19,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Span(Struct, frozen=True):
-    """From an instant up to another, both in milliseconds; `until` is left out."""
+    """A range of time in milliseconds; `until` is exclusive."""
 
     since: int
     until: int
@@ -27,7 +27,7 @@ class Span(Struct, frozen=True):
     """The choice it is, such as the last 30 days; None: two dates were given."""
 
     def document(self) -> dict[str, Any]:
-        """As pages show it."""
+        """The range as pages show it."""
         shown = {"since": day(self.since), "until": day(self.until - 1), "days": self.days}
         return {**shown, "choices": [list(choice) for choice in CHOICES]}
 

@@ -103,7 +103,7 @@ def _history(look: Look, scope: str) -> list[dict[str, Any]]:
 def requests(look: Look, *, since: int, until: int, scope: str | None = None) -> list[plots.Row]:
     """Input tokens of the last requests between two log positions, oldest first; a compaction is noted at the next.
 
-    Of one window, or of all. At most so many of the newest events of windows are looked at.
+    For one window, or for all. Only the newest events of windows are read.
     """
     types = ("provider_window_updated", "remote_compaction_committed")
     found = look.host.reader.events(look.actor, after=since, before=until + 1, limit=_HISTORY, types=types)
