@@ -15,6 +15,7 @@ from reverie.core.event import Event, genesis
 from reverie.core.pause import pause
 from reverie.core.query import Anchored, each
 from reverie.memory.insertion import entry_hash
+from reverie.memory.policy import LARGEST
 from reverie.memory.read import ANYTHING
 from reverie.services import Services
 from reverie.store.contract import ReadTx
@@ -92,6 +93,7 @@ class Audit:
     def export(self, actor: Actor, *, after: int = 0) -> Iterator[Event]:
         """Every event after a position, in order."""
         actor.require(Right.READ)
+        after = min(after, LARGEST)
         while True:
             events = self._page(actor, after)
             yield from events

@@ -30,6 +30,8 @@ T = TypeVar("T")
 POLICY_SPACE = "policy"
 SECRET_SPACE = "secret"
 MAX_SECRETS = 100_000
+LARGEST = 2**53 - 1
+"""The largest number of a policy, and the last log position that is asked for: JSON has no larger integers."""
 MOST_PLAIN = 1000
 """Names of a tenant that are remembered as plain. One request asks about the same few again and again."""
 
@@ -238,6 +240,9 @@ class RuleBook:
         actor.require(Right.ADMIN)
         names = {f"/{name}": value for name, value in changes.items() if isinstance(value, str)}
         self.check_names(actor.tenant, {**names, **{f"/{at}": name for at, name in enumerate(changes)}})
+        for name, value in changes.items():
+            if isinstance(value, int) and value > LARGEST:
+                raise Invalid(f"The policy '{name[:64]}' is at most {LARGEST}.", pointer=f"/{name[:64]}")
         zone = changes.get("zone")
         if isinstance(zone, str) and not is_zone(zone):
             raise Invalid("zone is an IANA time zone such as Europe/Berlin.", pointer="/zone")

@@ -16,6 +16,7 @@ from reverie.core.event import Event
 from reverie.core.query import Filter, Page
 from reverie.memory.derivation import no_entry
 from reverie.memory.indexing import model_of
+from reverie.memory.policy import LARGEST
 from reverie.memory.times import between
 from reverie.services import Services
 from reverie.store.contract import ReadTx
@@ -165,6 +166,7 @@ class Reader:
         actor.require(Right.READ)
         if not 1 <= limit <= 10_000 or after < 0:
             raise Invalid("limit is 1 to 10000 and after is at least 0.", pointer="/limit")
+        after = min(after, LARGEST)
         return self._store.read(
             Scope(actor.tenant), lambda tx: tx.read_log(after=after, before=before, limit=limit, types=types)
         )

@@ -167,3 +167,16 @@ def test_entries_of_a_tenant_whose_lifetime_outlasts_the_calendar_are_still_read
     lines = list(memory.export())
     assert notes.get(kept.id).expires_at == LATEST
     assert b"9999-12-31T23:59:59.999Z" in lines[1]
+
+
+def test_a_limit_that_no_store_can_hold_is_refused_and_every_put_goes_on(memory: Memory) -> None:
+    for value in (2**53, 2**63 - 1, 10**30):
+        with pytest.raises(Invalid, match="idempotency_ms"):
+            memory.set_policy(idempotency_ms=value)
+    assert memory.ref("notes").put("Still stored.", idempotency_key="k").ref == "notes"
+
+
+def test_a_position_beyond_every_log_has_no_events_after_it(memory: Memory) -> None:
+    memory.ref("notes").put("One.")
+    assert memory.events(after=10**30) == []
+    assert list(memory.host.audit.export(memory.actor, after=10**30)) == []
