@@ -41,11 +41,7 @@ PAGES = {
 }
 
 
-SHOWN = {
-    ("light", "wide"): ("home", "memories", "dream", "diff", "context"),
-    ("dark", "wide"): ("dreams",),
-    ("light", "phone"): ("home",),
-}
+SHOWN = {("light", "wide"): ("home", "memories", "dream", "diff", "context")}
 """The pictures in docs/images."""
 
 
