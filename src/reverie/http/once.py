@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from reverie.core.canonical import canonical
 from reverie.core.errors import Busy, Invalid, ReverieError
-from reverie.http.call import Call, Handler, Needs
+from reverie.http.call import SMALL_BODY, Call, Handler, Needs
 from reverie.http.problems import answer
 from reverie.http.reply import TextReply
 from reverie.http.threads import Lane
@@ -142,15 +142,19 @@ async def _request(call: Call) -> str:
     """A request as text, to compare it with another: neither the order of members nor white space counts."""
     sent = await call.body()
     is_json = call.headers.get("content-type", "").partition(";")[0].strip().lower() in ("", "application/json")
-    body: Any = None if not sent else await call.json() if is_json else hashlib.sha256(sent).hexdigest()
-    return canonical(
-        {
-            "path": dict(call.path_params),
-            "query": sorted([name, value] for name, value in call.query_params.multi_items()),
-            "match": call.headers.get("if-match"),
-            "body": body,
-        }
-    ).decode()
+    document = await call.json() if sent and is_json else None
+
+    def text() -> str:
+        return canonical(
+            {
+                "path": dict(call.path_params),
+                "query": sorted([name, value] for name, value in call.query_params.multi_items()),
+                "match": call.headers.get("if-match"),
+                "body": document if is_json or not sent else hashlib.sha256(sent).hexdigest(),
+            }
+        ).decode()
+
+    return text() if len(sent) <= SMALL_BODY else await call.run(Lane.PARSE, text)
 
 
 def _media(body: bytes) -> str | None:

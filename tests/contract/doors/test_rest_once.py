@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from reverie.core.canonical import canonical
 from reverie.core.errors import StoreBusy
 from reverie.memory.idempotency import StoredAnswer
 
@@ -140,6 +143,30 @@ def test_a_dream_whose_answer_could_not_be_recorded_is_not_dreamt_again(
     again = send(caller, "POST", "/memory/notes/dreams", {}, key)
     assert again.status_code == 201, again.text
     assert [dream["id"] for dream in caller.get(f"{ROOT}/dreams").json()["dreams"]] == [again.json()["id"]]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "media", "body"),
+    [
+        ("POST", "/v1/runs", "application/json", b'{"workflowId": "w", "inputs": {"x": [' + b"0.5, " * 9000 + b"1]}}"),
+        ("POST", f"{ROOT}/import", "application/x-ndjson", b"{}\n" * 9000),
+    ],
+)
+def test_a_large_request_is_compared_in_a_thread(
+    caller: Any, monkeypatch: pytest.MonkeyPatch, method: str, path: str, media: str, body: bytes
+) -> None:
+    """It takes the event loop half a second for 250,000 values, in which no tenant gets an answer."""
+    loops = []
+
+    def watched(document: Any) -> bytes:
+        with suppress(RuntimeError):
+            loops.append(asyncio.get_running_loop())
+        return canonical(document)
+
+    monkeypatch.setattr("reverie.http.once.canonical", watched)
+    headers = {"Idempotency-Key": uuid4().hex, "Content-Type": media}
+    assert caller.send(method, path, content=body, headers=headers).status_code in (400, 404)
+    assert not loops
 
 
 def test_a_change_of_an_entry_is_made_once_and_its_text_is_not_kept(caller: Any) -> None:
