@@ -1,8 +1,9 @@
-"""Currency: statements that a later one of the same speaker and subject overtakes leave the text, as outdated.
+"""Currency: a statement that a later one of the same speaker and subject overtakes leaves the text as outdated.
 
-The line that overtook them names their sources too, and is kept if they had to be. One that says more than the later
-line follows it in brackets, so that a room or a name is not lost with a date. What an author declared binding, routine
-status, figures of a period (`Groceries this week: 95 euros`) and chatter overtake nothing and are not overtaken.
+The later line also names the sources of the outdated statement, and must be kept if that one had to be. An outdated
+statement that says more than the later line follows it in brackets, so that a room or a name is not lost with a date.
+Statements declared binding, routine status, figures of a period (`Groceries this week: 95 euros`) and chatter neither
+overtake nor are overtaken.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ _LONGEST = 24
 
 
 def overtake(items: Sequence[Candidate], into: Into) -> list[Candidate]:
-    """Statements without those that a later one overtook."""
+    """Return the statements without those that a later one overtook."""
     spoken = [item for item in items if _speaks(item)]
     lasting = [not is_of_period(item.text) for item in spoken]
     at = {str(number): item for number, item in enumerate(compress(spoken, lasting))}
     found = updates([Utterance(number, item.text, (item.speaker, item.about)) for number, item in at.items()])
     gone: dict[Place, Candidate] = {}
     newest: dict[Place, Candidate] = {}
-    for update in paced(found):  # oldest first, so that what a chain hands on reaches its end
+    for update in paced(found):  # oldest first, so that the sources of a whole chain reach its end
         older, newer = at[update.older], at[update.newer]
         older = newest.get(older.place, older)
         newer = newest.get(newer.place, newer)

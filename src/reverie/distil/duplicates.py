@@ -1,7 +1,7 @@
 """Find sources that say the same thing.
 
-Two sources are duplicates when one speaker said both and the newer wording holds every telling word
-of the older one, in the same order, with the same numbers, names and negations. Nothing is merged on
+Two sources are duplicates when they have the same speaker and the newer wording has every informative
+word of the older one, in the same order, with the same numbers, names and negations. Nothing is merged on
 a guess: MinHash only proposes candidates, the comparison is exact.
 """
 
@@ -31,7 +31,7 @@ class Gist(NamedTuple):
 def gist(tokens: Sequence[Token], group: Hashable) -> Gist:
     telling: list[str] = []
     fixed: list[str] = []
-    fresh = True  # a capital at the head of a sentence is no name
+    fresh = True  # a capital at the beginning of a sentence is no name
     for t in tokens:
         if not t.word:
             fresh = fresh or t.text in ".!?"
@@ -45,7 +45,7 @@ def gist(tokens: Sequence[Token], group: Hashable) -> Gist:
 
 
 def says_all_of(newer: Gist, older: Gist) -> bool:
-    """True if `newer` may stand for `older`."""
+    """Whether `newer` may represent `older`."""
     if newer.group != older.group or newer.fixed != older.fixed:
         return False
     if newer.telling == older.telling:
@@ -58,7 +58,7 @@ def says_all_of(newer: Gist, older: Gist) -> bool:
 
 
 def collapse(gists: Sequence[Gist], exact: Sequence[Hashable]) -> list[int]:
-    """For each source (oldest first), the index of the newest one that represents it, or its own.
+    """Return for each source (oldest first) the index of the newest one that represents it, or its own.
 
     `exact[i]` is the normalised text: equal texts of one group collapse whatever their gist.
     """

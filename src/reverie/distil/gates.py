@@ -1,12 +1,12 @@
 """The gates that a distillate must pass before it is stored, regardless of the distiller.
 
-Pure and without a model, so the checks are about words: what must be kept is there, nothing that
-can be checked (numbers, dates, names, links, addresses, identifiers) is new, no clause says the
-opposite of the clause it came from, and the text is smaller than its input and within the budget.
+Pure and without a model, so the checks compare words: every must-keep statement is present; no number,
+date, name, link, address or identifier is new; no clause says the opposite of its source; and the text is
+smaller than its input and within the budget.
 
-Limits, stated: a name is a capitalised word inside a sentence, so an invented name at the head of a
-sentence or in a script without capitals goes unseen; a flipped negation is seen only where an
-output clause shares most of its telling words with a source clause; antonyms are not known.
+Known limits: a name is a capitalised word inside a sentence, so an invented name at the beginning of a
+sentence or in a script without capitals is not detected; a flipped negation is detected only where an
+output clause shares most of its informative words with a source clause; antonyms are unknown.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from reverie.distil.tokens import Token, lowered, tokenize
 State = Literal["kept", "quoted", "missing"]
 What = Literal["number", "name", "link", "address", "identifier"]
 
-CONNECTIVES = frozenset({"earlier"})  # words the layout may add to dates and counts
+CONNECTIVES = frozenset({"earlier"})  # words that the layout may add to dates and counts
 _MOST_CLAUSES = 200  # source clauses compared with one output clause
-_JUDGED = 80  # per cent of an output clause's telling words a source clause must share
+_JUDGED = 80  # per cent of an output clause's informative words that a source clause must share
 _HEADING = re.compile(r"\[[^\[\]]*\]")
 _COUNT = re.compile(r"\(×(\d{1,4000})(?=[),])")  # Python converts no more than 4300 digits
-_MARKER = re.compile(r"\[REDACTED:[^\[\]\s]*\]")  # what the redactor took out is not a new name
+_MARKER = re.compile(r"\[REDACTED:[^\[\]\s]*\]")  # a marker of the redactor is not a new name
 _SPACE = re.compile(r"\s+")
 _PARTS = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"[-+$€£#~]?\d[\d.,:/%-]*(?:st|nd|rd|th|ms|s|m|h|d|kb|mb|gb|k|px|x)?")
@@ -60,7 +60,7 @@ class GateReport:
     tokens: int
     input_tokens: int
     source_tokens: int
-    """Tokens of the sources with their duplicates, which the distiller was not given."""
+    """Tokens of the sources, duplicates included; the distiller was not given the duplicates."""
     budget: int
     must_keep: tuple[Presence, ...]
     invented: tuple[Invented, ...]
@@ -111,8 +111,8 @@ def verify(
 ) -> GateReport:
     """Check `text` against the sources it was made from.
 
-    `budget` is for input and output together; `input_tokens` is what the distiller was given, `source_tokens` the same
-    with duplicates. `statements`: the statements of the text with their sources, where the distiller knows them.
+    `budget` covers input and output together. `input_tokens` counts the input of the distiller, `source_tokens` also
+    the duplicates. `statements`: the statements of the text with their sources, where the distiller knows them.
     """
     invented = _invented(sources, text)
     flipped = _flipped(sources, text, statements)
@@ -163,7 +163,7 @@ def _marks(tokens: Iterable[Token]) -> set[str]:
 
 
 def _is_present(tokens: Sequence[Token], having: dict[str, set[int]]) -> bool:
-    """One line has every number, identifier and negation, and four of five telling words."""
+    """Whether one line has every number, identifier and negation, and four of five informative words."""
     firm = {t.stem for t in tokens if t.word and (t.hard or t.negates)}
     telling = {t.stem for t in tokens if t.telling} or _marks(tokens)
     lines = set.union(*(having.get(w, set()) for w in telling | firm), set())
@@ -181,7 +181,7 @@ def _invented(sources: Sequence[Source], text: str) -> tuple[Invented, ...]:
     contents = [s.content for s in sources]
     anchored = [anchor(text, day) for text, day in paced(zip(contents, when, strict=True))]
     texts = [*contents, *(after for after, before in zip(anchored, contents, strict=True) if after != before)]
-    # the text is looked at without markers: an address with one inside loses its middle
+    # markers are removed from the text: an address with one inside loses its middle
     texts += [_MARKER.sub("", text) for text in anchored if "[" in text]
     texts += {f"{s.speaker or ''} {s.subject or ''} {' '.join(s.tags)}" for s in sources}
     words = lowered(texts) | CONNECTIVES
@@ -243,8 +243,7 @@ class _Clause:
 def _flipped(sources: Sequence[Source], text: str, statements: Sequence[Statement]) -> tuple[str, ...]:
     """Find statements that contradict their sources: one denies, the other asserts.
 
-    A statement with known sources is held against those; a line whose sources are not known against all of them.
-    Headings say nothing.
+    A statement with known sources is compared with those, a line without known sources with all. Headings are ignored.
     """
     lines = [line for line in text.split("\n") if not _HEADING.fullmatch(line.strip())]
     if not statements:
@@ -263,7 +262,7 @@ def _flipped(sources: Sequence[Source], text: str, statements: Sequence[Statemen
 
 
 class _ClauseIndex:
-    """The clauses of some sources, by their words."""
+    """The clauses of some sources, indexed by their words."""
 
     def __init__(self, clauses_said: Sequence[_Clause]) -> None:
         self.clauses = clauses_said
@@ -274,7 +273,7 @@ class _ClauseIndex:
 
 
 def _clauses_of(sources: Sequence[Source]) -> list[list[_Clause]]:
-    """The sentences of every source and, where a sentence has several, its clauses."""
+    """Return the sentences of every source, each followed by its clauses if it has several."""
     said = phrases_of(sources)
     phrases = [phrase for own in said for phrase in own]
     read = [one.tokens if one.text == one.original else tokenize(one.original) for one in paced(phrases)]
@@ -288,7 +287,7 @@ def _clauses_of(sources: Sequence[Source]) -> list[list[_Clause]]:
 
 
 def _parts(lines: Sequence[str]) -> list[list[list[Token]]]:
-    """The clauses of every line."""
+    """Return the clauses of every line."""
     tokens = [tokenize(line) for line in paced(lines)]
     return [clauses(words) for words in paced(tokens)]
 
@@ -302,7 +301,7 @@ def _denies(parts: Sequence[Sequence[Token]], said: _ClauseIndex) -> bool:
 
 
 def _is_flipped(clause: _Clause, said: Sequence[_Clause], holding: dict[str, list[int]]) -> bool:
-    """The source clauses most like this one all say the opposite."""
+    """Whether all source clauses most like this one say the opposite."""
     shared: dict[int, int] = {}
     for word in sorted(clause.telling, key=lambda w: (len(holding.get(w, ())), w))[:4]:
         for i in holding.get(word, ())[:_MOST_CLAUSES]:

@@ -1,9 +1,9 @@
-"""Moved appointments in languages other than English: which statement moves what an earlier one dates.
+"""Moved appointments in languages other than English.
 
 `Der Zahnarzttermin wurde auf den 21. Januar um 11:00 verschoben` after `Der Zahnarzttermin ist am 14. Januar um 9:30`.
-The later one has a word for moving and a day or a time; all else that it names, the earlier one names too, with another
-day or time. Where several different things could be meant, none is. Precision before recall: no other kind of update is
-looked for.
+The later statement has a word for moving and a day or a time. The earlier one names everything else that the later one
+names, with another day or time. Where the later statement could mean several things, it moves none. Precision before
+recall: no other kind of update is detected.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _MOVED = word_set(
     " μεταφέρθηκε αναβλήθηκε mutat mutată amânat amânată dipindah dipindahkan diundur dimajukan"
     " تأجل تأجلت تأجيل نقل نُقل نُقلت"
 )
-"""Words that say that something takes place at another time."""
+"""Words for moving an appointment."""
 _MOVED_PARTS = re.compile(
     r"変更|延期|繰り上げ|前倒し|繰り下げ|改到|改为|改在|改成|推迟|延后|提前到|改期|推遲|延後|변경|연기|옮겨|미뤄|앞당"
 )
-"""The same, where words have no spaces between them or many endings."""
+"""The same for languages without spaces between words or with many endings."""
 _TOPIC = re.compile(
     r"([^\s\d、，。,]{2,20}?)(?:は|が|改到|改为|改在|改成|推迟|延后|提前|延期|推遲|延後|已|被|是|在|定)"
 )
@@ -63,7 +63,7 @@ _GRAMMAR = FUNCTION.union(*FUNCTION_WORDS.values()) | word_set(
     " zostały foi foram stato stata été wordt byl byla bylo"
 )
 _NEARBY = 48
-"""Earlier statements about the same thing that are looked at, the newest of them."""
+"""Earlier statements about the same thing that are compared, newest first."""
 
 
 class _Dated(NamedTuple):
@@ -75,7 +75,7 @@ class _Dated(NamedTuple):
 
 
 def _read(text: str) -> _Dated | None:
-    """None for a statement without a day or a time."""
+    """Read a statement; None if it has no day or time."""
     low = text.lower()
     words = _WORD.findall(low)
     days = days_among(words)
@@ -96,7 +96,7 @@ def _read(text: str) -> _Dated | None:
 
 
 def _bare(word: str) -> str:
-    """A Korean word without its particle; any other as it is."""
+    """Return a Korean word without its particle, any other as it is."""
     return word[:-1] if len(word) > 1 and word[-1] in _PARTICLES and "가" <= word[0] <= "힣" else word
 
 
@@ -106,7 +106,7 @@ def _may_move(text: str) -> bool:
 
 
 def moves(said: Sequence[tuple[str, str, Hashable]]) -> Iterator[tuple[str, str]]:
-    """The ids of statements that move another, and of the one each moves. `said`: id, text and group, in order."""
+    """Yield the ids of a statement and of the one that it moves. `said`: id, text and group, in order."""
     read = cache(_read)  # no text outlives the call
     earlier: dict[Hashable, list[tuple[str, str, str]]] = {}
     for number, text, group in paced(said):
@@ -127,7 +127,7 @@ def moves(said: Sequence[tuple[str, str, Hashable]]) -> Iterator[tuple[str, str]
 
 
 def adds(older: str, newer: str) -> bool:
-    """Whether the statement that was moved says more than when: with whom, where."""
+    """Whether the older statement says more than the time, with whom or where, if the newer one moves it."""
     before, after = (_read(older), _read(newer)) if _may_move(newer) else (None, None)
     if before is None or after is None or not after.moved or not after.things <= before.things:
         return False

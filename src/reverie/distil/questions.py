@@ -1,4 +1,4 @@
-"""Facts inside a question: what the speaker states before or after asking.
+"""Facts inside a question, stated before or after the request.
 
 `I prefer trains because I get sick on planes, can you find a route?` states a preference and asks for something. The
 statement is kept without the request. A sentence that only asks has no facts.
@@ -21,15 +21,15 @@ _REASONS = word_set("because since as given")
 _TAGS = word_set("right correct no yes yeah huh eh hm hmm true ok okay")
 _ASKED_BACK = word_set("isn't aren't wasn't weren't doesn't don't didn't won't can't couldn't wouldn't hasn't haven't")
 _SHORTEST = 3
-"""Words a statement needs to say something of its own."""
+"""Words that a statement needs to say something by itself."""
 
 
 def facts(tokens: Sequence[Token]) -> list[Token]:
-    """The stated part of a sentence that ends in a question mark; empty when it only asks."""
+    """Return the stated part of a sentence that ends in a question mark; empty if it only asks."""
     parts = clauses(tokens)
     first = next((i for i, part in enumerate(parts) if _asks(part, last=i == len(parts) - 1)), None)
     if first is None:
-        # The mark makes a question of what reads as a statement: "You prefer trains?"
+        # Only the mark makes it a question: "You prefer trains?"
         return []
     if first:
         stated = [token for part in parts[:first] for token in part]
@@ -45,8 +45,8 @@ def facts(tokens: Sequence[Token]) -> list[Token]:
 
 
 def asks_only(sentence: str) -> bool:
-    """Whether an English sentence that ends in a question mark asks for information, and neither states nor asks for a
-    deed: `Is it in the contract?`, but not `Could you always answer with the sources at the end?`"""
+    """Whether an English sentence that ends in a question mark only asks for information: `Is it in the contract?`, but
+    not `Could you always answer with the sources at the end?`, which asks for an action."""
     tokens = tokenize(sentence)
     if facts(tokens):
         return False
@@ -68,7 +68,7 @@ def _opening(part: Sequence[Token]) -> str:
 
 
 def _is_tag(part: Sequence[Token]) -> bool:
-    """`Sunflowers stand for warmth, right?` and `It is broken, isn't it?` state something."""
+    """Whether a clause is a question tag: `Sunflowers stand for warmth, right?`, `It is broken, isn't it?`."""
     words = _words(part)
     return words[0] in _TAGS if len(words) == 1 else len(words) == 2 and words[0] in _ASKED_BACK
 

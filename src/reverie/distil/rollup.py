@@ -1,10 +1,11 @@
-"""Roll-ups: the same status, reported many times, as one line.
+"""Roll-ups: a status reported many times becomes one line.
 
 `Reindex finished in 41 s` on nineteen days becomes `Reindex finished in 41 to 66 s (×19, 3 to 9 October 2025)`. Only
-lines of one speaker whose words are equal and whose numbers differ are rolled up; every source stays behind the line.
-A report that the same thing failed follows in the brackets: `once: reindex failed`. Readings give the last value, too:
+lines of one speaker with equal words and different numbers are rolled up; the line keeps the ids of all its sources.
+Reports that the same thing failed are added in the brackets: `once: reindex failed`. Readings also give the last value:
 `disk of log-3 41 to 78 % (×6, 1 to 9 June 2026, last 47 %)`.
-A reading that the value model takes for more than routine is rolled up with its like where the numbers are measurements
+
+Readings that the value model takes for more than routine are rolled up only where the numbers are measurements
 (`disk of log-3 at 86 %`): a ticket or an invoice with another number is another thing.
 """
 
@@ -19,9 +20,9 @@ from reverie.distil.dates import MONTHS, UNKNOWN_DAY, spell
 from reverie.distil.statements import Candidate, Into
 
 LEAST = 3
-"""Reports of the same template before they are rolled up."""
+"""Reports of one template needed for a roll-up."""
 _MOST_NUMBERS = 4
-"""A line with more numbers says more than ranges can."""
+"""Numbers of a line above which ranges would lose too much."""
 _UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Letters that follow a number or come before it without a space."""
 _VERSION = r"(?<![\w.-])v?\d+(?:\.\d+){2,3}(?![\w.-]*\w)"
@@ -38,18 +39,18 @@ _ENDS = re.compile(
     r"|fertig|abgeschlossen|erfolgreich|termin[ée]+e?|réussie?|terminad[oa]|completad[oa]|list[oa]|conclu[ií]d[oa]"
     r"|completat[oa]|riuscit[oa]|klaar|gelukt)\b|成功|完了|完成|성공|완료"
 )
-"""Words for the outcome of a thing."""
+"""Words for an outcome."""
 _PERIOD = re.compile(
     r"(?i)\b(?:today|tonight|yesterday|(?:this|last) (?:night|morning|week|weekend|month|quarter|year)"
     r"|heute|diese Woche|hoy|esta semana|aujourd'hui|cette semaine|oggi|hoje|vandaag|deze week):? [€$£]?\d"
 )
-"""A figure of a day or a week. Another one is no other value of the same thing: `Groceries this week: 95 euros`."""
+"""A figure of a day or a week, which a later figure does not replace: `Groceries this week: 95 euros`."""
 _LINKS = re.compile(r" (?:in|im|en|em|after|at|on|for|of|was|is|took)$")
 _MOST_DIGITS = 4000
 _TERSE = 2
-"""Words of a report of which a count and dates would be most of the line: `heartbeat`, `sync ok`."""
+"""Words of a report so short that count and dates would be most of its line: `heartbeat`, `sync ok`."""
 _LONGEST_FAILURE = 24
-"""Words and marks of a report of a failure that follows in the brackets of the others."""
+"""Words and marks, at most, of a reported failure that is added in brackets."""
 
 
 _UNIT = re.compile(
@@ -63,8 +64,10 @@ _UNIT = re.compile(
 
 
 def _measures(text: str, differ: Sequence[bool] = ()) -> bool:
-    """Whether the numbers of a statement are measurements or versions with an outcome (`deploy shop 5.2.1 ok`): all, or
-    those that differ from one report to the other."""
+    """Whether the numbers of a statement are measurements, or versions with an outcome (`deploy shop 5.2.1 ok`).
+
+    `differ`: which of the numbers differ between reports; only these are judged.
+    """
     found = list(_NUMBER.finditer(text))
     asked = differ or [True] * len(found)
     ends = _ENDS.search(text)
@@ -76,7 +79,7 @@ def _measures(text: str, differ: Sequence[bool] = ()) -> bool:
 
 
 def template(text: str) -> tuple[str, ...]:
-    """The words around the numbers of a statement."""
+    """Return the words around the numbers of a statement."""
     return tuple(_NUMBER.split(text.casefold()))
 
 
@@ -85,7 +88,7 @@ def numbers(text: str) -> list[str]:
 
 
 def roll_up(items: Sequence[Candidate], into: Into) -> list[Candidate]:
-    """Statements with every group of routine reports replaced by one, at the place of the newest."""
+    """Replace every group of routine reports by one statement, at the place of the newest."""
     groups: dict[tuple[str | None, str | None, tuple[str, ...]], list[Candidate]] = {}
     for item in paced(items):
         if not item.required and (item.reports or _measures(item.text)):
@@ -123,12 +126,12 @@ def _is_routine(group: Sequence[Candidate], words: Sequence[str]) -> bool:
 
 
 def is_of_period(text: str) -> bool:
-    """Whether a statement gives the figure of a day, a week or another period that it names by its distance."""
+    """Whether a statement gives the figure of a period named relative to its day: today, last week."""
     return _PERIOD.search(text) is not None
 
 
 def _head(text: str) -> str:
-    """The thing that a report begins with: `Nightly import` of `Nightly import finished in 40 min`."""
+    """Return the subject of a report: `Nightly import` for `Nightly import finished in 40 min`."""
     found = _ENDS.search(text)
     if not found:
         return ""
@@ -137,7 +140,7 @@ def _head(text: str) -> str:
 
 
 def _failures(items: Sequence[Candidate]) -> dict[tuple[str | None, str | None, str], list[Candidate]]:
-    """Reports that something failed, by their speaker, subject and the thing that failed."""
+    """Group reports of failures by speaker, subject and the thing that failed."""
     out: dict[tuple[str | None, str | None, str], list[Candidate]] = {}
     for item in items:
         short = item.reports and not item.must_keep and item.length <= _LONGEST_FAILURE
@@ -173,14 +176,14 @@ def _rolled(group: Sequence[Candidate], failed: Sequence[Candidate]) -> Candidat
 
 
 def _last(text: str, columns: Sequence[Sequence[str]]) -> str:
-    """The newest value of a reading, if one measurement differs and no outcome is reported."""
+    """Return the newest value of a reading, if exactly one measurement differs and no outcome is reported."""
     found = [one for one, column in zip(_NUMBER.finditer(text), columns, strict=True) if len(set(column)) > 1]
     unit = _UNIT.match(text, found[0].end()) if len(found) == 1 else None
     return f", last {found[0][0]}{unit[0]}" if unit and not _ENDS.search(text) else ""
 
 
 def _span(column: Sequence[str]) -> str:
-    """The least and the greatest of one number, in their own spelling."""
+    """Return the least and the greatest of some numbers, as they are spelled."""
     ordered = sorted(column, key=lambda number: (_size(number), number))
     return ordered[0] if ordered[0] == ordered[-1] else f"{ordered[0]} to {ordered[-1]}"
 

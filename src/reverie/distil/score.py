@@ -1,8 +1,8 @@
 """Information score of a statement: integers only, so that every machine ranks alike.
 
-A word weighs its rarity in this very corpus (inverse document frequency); names and numbers weigh
-more, judgements and moods less. A statement's factor, in per cent, says how likely it is to matter:
-decisions, commitments, preferences and first-hand facts more, questions and compliments less.
+The weight of a word is its rarity among these statements (inverse document frequency); names and numbers
+weigh more, judgements and moods less. The factor of a statement, in per cent, estimates how likely it is
+to matter: first-hand facts and figures more, questions, status reports and advice less.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAME, NUMBER, PLAIN, MOOD = 30, 25, 10, 3  # tenths of a word
 
 
 def concepts(tokens: Sequence[Token]) -> dict[str, int]:
-    """The distinct concepts of a statement, in order, each with its weight in tenths."""
+    """Map the distinct concepts of a statement, in order, to their weights in tenths."""
     out: dict[str, int] = {}
     for i, t in enumerate(tokens):
         if not t.content:
@@ -37,7 +37,7 @@ def concepts(tokens: Sequence[Token]) -> dict[str, int]:
 
 
 def leans(tokens: Sequence[Token]) -> bool:
-    """True if a statement opens with a word that only the one before it explains."""
+    """Whether a statement opens with a word that only the statement before it explains."""
     if not tokens or tokens[0].lower not in VAGUE:
         return False
     return tokens[0].lower not in POINTING or len(tokens) < 2 or not tokens[1].content
@@ -45,7 +45,7 @@ def leans(tokens: Sequence[Token]) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def rarity(total: int, seen: int) -> int:
-    """Sixteen times the base-2 logarithm of how rare a concept is, rounded down."""
+    """Return sixteen times the binary logarithm of the rarity of a concept, rounded down."""
     return max(1, ((2 * total + 2) ** 16).bit_length() - ((2 * seen + 1) ** 16).bit_length())
 
 
@@ -59,10 +59,10 @@ def factor(
     idle: bool,
     advice: bool = False,
 ) -> int:
-    """Per cent by which a statement's words count. `words` are those of the whole sentence.
+    """Return the factor of a statement, in per cent. `words` are those of the whole sentence.
 
-    What must be kept comes before all this; among the rest, how a statement's class weighs against its words was
-    measured and costs answers: a fact is asked for as often as a preference.
+    Must-keep statements are chosen before others whatever their factor. The class of the others has no weight here:
+    measured, it costs answers, since a fact is asked for as often as a preference.
     """
     per_cent = 30 if asked else 100
     first = not words.isdisjoint(FIRST_PERSON)
@@ -95,7 +95,7 @@ def factor(
 
 
 def frequencies(statements: Iterable[Iterable[str]]) -> dict[str, int]:
-    """In how many statements each concept occurs."""
+    """Count the statements in which each concept occurs."""
     out: dict[str, int] = {}
     for statement in statements:
         for key in statement:

@@ -1,9 +1,9 @@
 """Shorten a sentence without changing its meaning.
 
-Only whole tokens are left out and the rest keeps its order: greetings, thanks, address, fillers and
-empty judgements go, and the speaker's own `I` at the head of a clause, since the speaker's name
+Only whole tokens are left out and the others keep their order: greetings, thanks, forms of address, fillers and
+empty judgements, and the speaker's own `I` at the beginning of a clause, since the speaker's name
 precedes the line. A clause with a negation or a condition is never left out of a sentence that
-stays, and neither is a token with a digit, a link, code or a redaction marker.
+stays, nor is a token with a digit, a link, code or a redaction marker.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _IDIOMS = (("can't", "wait"), ("no", "worries"), ("no", "problem"), ("not", "bad
 
 
 def vocatives(speakers: Set[str]) -> frozenset[str]:
-    """Return the names by which the speakers may be addressed, and their prefixes (Mel for Melanie)."""
+    """Return the names by which speakers may be addressed, and their prefixes (Mel for Melanie)."""
     out: set[str] = set()
     for speaker in speakers:
         for name in speaker.lower().split():
@@ -42,9 +42,9 @@ def vocatives(speakers: Set[str]) -> frozenset[str]:
 
 
 def shorten(tokens: Sequence[Token], names: Set[str], *, spoken: bool, whole: bool = False) -> list[Token]:
-    """The tokens worth keeping; empty when the sentence is only chatter.
+    """Return the tokens worth keeping; empty if the sentence is only chatter.
 
-    `whole`: no clause is left out. What must be kept may hang on the plainest of them ("ask me for it").
+    `whole`: no clause is left out. A must-keep statement may depend on the plainest of them ("ask me for it").
     """
     if not any(t.telling or t.hard for t in tokens):
         return []
@@ -72,7 +72,7 @@ def _first_word(part: Sequence[Token]) -> str:
 
 
 def _without_opening(tokens: Sequence[Token], names: Set[str]) -> Sequence[Token]:
-    """Without the greetings and address before the first real word."""
+    """Return the tokens without greetings and forms of address at the beginning."""
     i, n = 0, len(tokens)
     while i < n:
         j = i
@@ -103,7 +103,7 @@ def clauses(tokens: Sequence[Token]) -> list[list[Token]]:
     depth = 0
     aside = False
     quoted = False
-    # A bracket after a gap opens a clause of its own, which can be dropped; one inside a word (`f(x)`) does not.
+    # A bracket after a space opens a clause of its own, which can be dropped; one inside a word (`f(x)`) does not.
     # Marks inside brackets and quotations do not cut: half a quotation would put words into someone's mouth.
     for i, t in enumerate(tokens):
         text = t.text
@@ -163,7 +163,7 @@ def _is_binding(part: Sequence[Token]) -> bool:
 
 
 def _is_listed(parts: Sequence[Sequence[Token]], i: int, names: Set[str]) -> bool:
-    """An element between the commas of a list (`sisterhood, love, and dreams`), however plain."""
+    """Whether a clause is an element between the commas of a list: `sisterhood, love, and dreams`."""
     if not 0 < i < len(parts) - 1:
         return False
     part, after = parts[i], parts[i + 1]
@@ -204,13 +204,13 @@ def _without_fillers(tokens: Sequence[Token], *, spoken: bool) -> list[Token]:
 
 
 def _introduces(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a name follows: `I'm Noor` says who speaks, `Noor` alone addresses someone."""
+    """Whether a name follows: `I'm Noor` introduces the speaker, `Noor` alone addresses someone."""
     after = [t for t in tokens[i + 1 : i + 3] if t.lower != "am"]
     return bool(after) and after[0].capital and tokens[i].lower != "i've"
 
 
 def _trimmed(tokens: list[Token]) -> list[Token]:
-    """Without marks and linking words at the ends; a question keeps its mark."""
+    """Strip marks and linking words from both ends; a question keeps its mark."""
     start, end = 0, len(tokens)
     while start < end and ((not tokens[start].word and tokens[start].text in _TRIM) or tokens[start].lower in _LINKS):
         start += 1

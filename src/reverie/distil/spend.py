@@ -1,4 +1,4 @@
-"""The meter of a distiller that costs money."""
+"""Spending of a distiller that calls a model."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ class Spend(Protocol):
     """Reserved before every call to a model, settled after it. One per dream."""
 
     def reserve(self, *, input_tokens: int, output_tokens: int, microcents: int) -> None:
-        """Set the most a call can take aside. Raises SpendExceeded, and then the call is not made."""
+        """Reserve the maximum cost of a call. Raises SpendExceeded; then the call must not be made."""
 
     def settle(self, *, input_tokens: int, output_tokens: int, microcents: int) -> None:
-        """Replace the last reservation by the real usage of the call. A reservation never settled stays spent."""
+        """Replace the last reservation by the actual usage. A reservation that is never settled stays spent."""
 
     def seconds_left(self) -> float:
-        """Seconds that the dream may still wait for models; 0 or less: none."""
+        """Return the seconds that the dream may still wait for models; 0 or less means none."""
 
     def retried(self) -> None:
         """Count a call that repeats a failed one."""
 
     def note(self, **facts: str | int) -> None:
-        """Add to the report: which model, how many windows."""
+        """Add facts to the report: the model, the number of windows."""
 
 
 class Tally:
-    """Counter of spending, without a limit unless one of time is given."""
+    """Counts spending; limits nothing but, if given, the seconds."""
 
     def __init__(self, seconds: float = float("inf"), *, time: Callable[[], float] = monotonic) -> None:
         self._time = time
@@ -64,7 +64,7 @@ class Tally:
         self._facts.update(facts)
 
     def document(self) -> dict[str, Any]:
-        """For the report. Empty when no model was called."""
+        """Return the figures for the report; empty when no model was called."""
         if not self.calls:
             return {}
         return {

@@ -1,4 +1,4 @@
-"""Words and marks of a sentence, with the spacing that puts them together again."""
+"""Words and marks of a sentence, with the spacing needed to join them again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reverie.core.pause import paced
 from reverie.distil.lexicon import EVALUATIVE, FUNCTION, INTERJECTIONS, MONTH_NAMES, NEGATIONS, NUMBERS
 
 # A redaction marker, a link, a code span and a word with inner marks (v1.2.3, CS:GO, a_b, it's, x@y.z)
-# are one token each, so that nothing below can cut into them.
+# are one token each, so that nothing below can cut inside them.
 _TOKEN = re.compile(
     r"(\s*)("
     r"\[[A-Z][A-Z_]+(?::[^\]\s]*)?\]"
@@ -25,7 +25,7 @@ _VOWELS = frozenset("aeiouy")
 
 
 class Token(NamedTuple):
-    """One word or mark, and all that is known of it without its neighbours."""
+    """One word or mark, with the properties that do not depend on its neighbours."""
 
     text: str
     lower: str
@@ -35,8 +35,8 @@ class Token(NamedTuple):
     capital: bool
     negates: bool
     content: bool  # not a mark and not grammar
-    telling: bool  # it informs: not grammar, not a greeting, not a mere judgement
-    varies: bool  # another one makes another fact: numbers, identifiers, negations, months
+    telling: bool  # informative: not grammar, not a greeting, not a mere judgement
+    varies: bool  # with another one it is another fact: numbers, identifiers, negations, months
     stem: str
 
 
@@ -63,17 +63,17 @@ def _token(text: str, gap: bool) -> Token:
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of a text."""
+    """Return the tokens of a text."""
     return [_token(word, space != "") for space, word in _TOKEN.findall(text)]
 
 
 def lowered(texts: Iterable[str]) -> set[str]:
-    """The words and marks of texts, in lower case."""
+    """Return the distinct words and marks of texts, in lower case."""
     return {word.lower for text in paced(texts) for word in tokenize(text)}
 
 
 def join(tokens: Iterable[Token]) -> str:
-    """Tokens as text; where something was left out, words do not grow together."""
+    """Join tokens to text; words are kept apart where tokens between them were left out."""
     parts: list[str] = []
     after_word = False
     for t in tokens:
@@ -85,7 +85,7 @@ def join(tokens: Iterable[Token]) -> str:
 
 
 def stem(word: str) -> str:
-    """A light English suffix stripper: enough to see that `hiked`, `hikes` and `hiking` are one concept."""
+    """Strip common English suffixes: enough to map `hiked`, `hikes` and `hiking` to one concept."""
     if word.endswith("'s"):
         word = word[:-2]
     if len(word) < 4 or not (word.isascii() and word.isalpha()):
