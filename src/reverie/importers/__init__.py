@@ -30,6 +30,8 @@ FORMATS = {
 }
 """Names on the command line and their modules, in the order in which a file is tried against them."""
 
+EXPORTED = b'{"ref":'
+"""The beginning of entries that `reverie export --to jsonl` wrote."""
 ALIASES = {"obsidian": "basic-memory", "md": "markdown", "txt": "text", "claude-md": "claude-code"}
 
 
@@ -65,6 +67,8 @@ def detect(path: Path) -> str:
     if path.is_file():
         with path.open("rb") as file:
             head = file.read(65_536)
+    if head.startswith(EXPORTED):  # an entry may have attributes with the names of a foreign format's fields
+        return "jsonl"
     for name in FORMATS:
         if load(name).fits(path, head):
             return name

@@ -41,3 +41,11 @@ def test_mistakes(cli: Cli, tmp_path: Path) -> None:
     damaged = sources.write(tmp_path / "b.jsonl", '"fine"\n{"broken\n')
     cli("import", str(damaged)).failed("line 2", "Nothing was stored")
     assert cli("stats", "--json").json["entries"] == 0
+
+
+def test_an_export_with_an_attribute_named_memory_is_recognised_as_one(cli: Cli, tmp_path: Path) -> None:
+    cli("put", "Tea at four.", "-a", "memory=mem_1")
+    assert cli("export", "--to", "jsonl", "-o", str(tmp_path / "entries.jsonl")).code == 0
+    done = cli("import", str(tmp_path / "entries.jsonl"), "--dry-run", "--data", str(tmp_path / "other"))
+    assert done.code == 0, done.err
+    assert "jsonl: 1 entry" in done.out
