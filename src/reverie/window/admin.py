@@ -86,7 +86,7 @@ class WindowAdmin:
         )
 
     def key(self, actor: Actor, scope: str) -> str:
-        """A scope as it is stored: without secrets, and numbered when that made two alike."""
+        """A scope as it is stored: redacted, with a keyed hash behind it when it held a secret."""
         if not isinstance(scope, str) or not 0 < len(scope) <= MAX_SCOPE or "\x00" in scope:
             raise Invalid(f"A scope is 1 to {MAX_SCOPE} characters.", pointer="/scope")
         try:

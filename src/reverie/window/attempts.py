@@ -1,4 +1,4 @@
-"""The passes of one window: those tried, with how each ended, and the record of those that made it smaller."""
+"""The passes of one window: every attempt with its outcome, and the metadata of those that were committed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Attempts:
         return rows if isinstance(rows, list) else []
 
     def begin(self, tx: WriteTx, state: WindowState, attempt: Attempt, ticket: Ticket) -> None:
-        """One more attempt, under way."""
+        """Record an attempt that begins."""
         row = {
             "id": ticket.id,
             "state": "in_flight",
@@ -95,7 +95,7 @@ class Attempts:
         self._parts.store.write(self._scope, body)
 
     def abandon(self, ticket: Ticket) -> None:
-        """The caller that waited for a pass went away; its outcome is unknown."""
+        """Record a pass whose caller left; its outcome is unknown."""
 
         def body(tx: WriteTx) -> None:
             self._give_up(tx, ticket.id)
@@ -152,12 +152,12 @@ class Attempts:
         }
 
     def save_pass(self, tx: WriteTx, row: Mapping[str, Any], seq: int) -> None:
-        """Keep the metadata of a pass."""
+        """Store the metadata of a pass."""
         key = f"{self.key}#{row['compaction_id']}"
         tx.save(PASS_SPACE, key, self._sealed.seal(PASS_SPACE, json.dumps(row).encode()), seq=seq)
 
     def by_server(self, tx: WriteTx, state: WindowState, turn: Turn, checkpoint: str | None, seq: int) -> None:
-        """Keep the metadata of the passes that the provider made within a turn."""
+        """Store the metadata of the compactions that the provider made by itself within a turn."""
         for number, item in enumerate(item for item in turn.appended if item.is_compaction):
             text = payloads([item])
             report = {

@@ -13,7 +13,7 @@ from typing import Any
 from reverie.window.items import Item, Json, compact
 
 _SILENT = frozenset({"thinking", "redacted_thinking", "compaction"})
-"""Blocks that callers may leave out, and that say nothing to a person."""
+"""Blocks that callers may leave out and that hold no text for a reader."""
 _OWN = (
     frozenset({"text", "tool_use", "tool_result", "server_tool_use", "image", "document", "container_upload"}) | _SILENT
 )
@@ -70,7 +70,7 @@ def has_results(value: Any) -> bool:
 
 
 def orphans(items: Sequence[Item]) -> bool:
-    """Whether a result has no use before it."""
+    """Whether a tool result has no tool use before it."""
     used: set[Any] = set()
     for item in items:
         for part in blocks_of(item.value):
@@ -82,8 +82,8 @@ def orphans(items: Sequence[Item]) -> bool:
 
 
 def boundaries(items: Sequence[Item]) -> list[int]:
-    """Every k such that `items[:k]` ends in a finished turn of the model and what follows begins with the user's own
-    words: each use with its result on one side. None when a result has no use."""
+    """Every k such that `items[:k]` ends with a finished turn of the model and the rest begins with a message of the
+    user: each tool use and its result are on the same side. Empty when a result has no use."""
     if orphans(items):
         return []
     results: list[int] = []
@@ -208,8 +208,8 @@ def user_note(text: str) -> Item:
 
 
 def restored(items: Sequence[Item]) -> list[Item]:
-    """Messages made of items of the readable layer. What one side says in a row is one message, but the note in front
-    is one of its own."""
+    """Messages made of items of the readable layer. Consecutive items of one role become one message; the note in
+    front stays a message of its own."""
     made: list[Json] = []
     for at, item in enumerate(items):
         role, part = _block(item)
@@ -241,7 +241,7 @@ def _block(item: Item) -> tuple[str, Json | None]:
 
 
 def _input(given: Any) -> Any:
-    """The input of a tool use is an object."""
+    """The input of a tool use, which must be an object."""
     try:
         parsed = json.loads(given) if isinstance(given, str) else given
     except (ValueError, RecursionError):

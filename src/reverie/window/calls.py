@@ -1,4 +1,4 @@
-"""Calls of an SDK, of either kind: the resource that makes them, their options, and their events as JSON text."""
+"""Calls of either SDK: the resource that makes them, their options, and their events as JSON text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reverie.window.steps import RequestOutcome, Send
 from reverie.window.streaming import Reading
 
 RAW = "X-Stainless-Raw-Response"
-"""The SDK's own mark for an answer that is wanted raw."""
+"""The SDK's header that requests a raw answer."""
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Tee:
 
 
 class WindowResource:
-    """Base of a resource of the SDK whose requests go through a window; blocking or awaited, as the window is."""
+    """Base of an SDK resource whose requests go through a window, blocking or awaited as the window is."""
 
     create_path: ClassVar[str]
 
@@ -98,7 +98,7 @@ class WindowResource:
         self._post = self._send
 
     def _ask(self, body: Any, call: SdkCall, *, stream: bool) -> Any:
-        """Ask the window instead of the provider."""
+        """Send a request through the window."""
         raise NotImplementedError
 
     def _send(

@@ -41,11 +41,11 @@ class Checkpoint:
     created_at: str = ""
 
     def document(self) -> dict[str, Any]:
-        """As plain JSON; every field is there."""
+        """The checkpoint as plain JSON, with every field."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     def text(self) -> str:
-        """As a person reads it."""
+        """The checkpoint as readable text."""
         first, last = (*self.covered_range, 0, 0)[:2]
         lines = [f"Checkpoint ({self.reason}), items {first} to {last} of the conversation."]
         for title, value in (
@@ -95,8 +95,8 @@ def build_checkpoint(
 ) -> Checkpoint:
     """A checkpoint of `items`.
 
-    `work`: what the runtime says about the work; it goes first. `found`: statements of the memory by field. The
-    objective is otherwise the first thing the user asked; files and verification are what the items show was done.
+    `work`: the runtime's description of the work, which takes precedence. `found`: statements of the memory by field.
+    Without either the objective is the first message of the user; files and verification come from the items.
     """
     known = {name: value for name, value in (work or {}).items() if name in Checkpoint.__dataclass_fields__}
     values = [item.value for item in items if isinstance(item.value, dict)]
@@ -126,7 +126,7 @@ def build_checkpoint(
 
 
 def message_text(value: Mapping[str, Any]) -> str:
-    """The words of a message."""
+    """The text of a message."""
     content = value.get("content")
     if isinstance(content, str):
         return content

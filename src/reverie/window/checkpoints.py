@@ -42,7 +42,7 @@ _FOUND = {
 
 
 class Checkpoints:
-    """Drafts of the entries that tell a window, and the way back from them."""
+    """Entries that describe a window, and the window rebuilt from them."""
 
     def __init__(self, parts: Services, scope: Scope, *, key: str, subject: str | None) -> None:
         self._parts = parts
@@ -105,7 +105,7 @@ class Checkpoints:
         )
 
     def draft(self, record: Checkpoint, rules: Rules, *, cleared: bool = False) -> Draft:
-        """A checkpoint as an entry, halved where it is longest until it fits. `cleared`: the conversation ends here,
+        """A checkpoint as a draft; its longest fields are halved until it fits. `cleared`: the conversation ends here,
         and nothing before it is ever put into a window again."""
         document = record.document()
         text = record.text()

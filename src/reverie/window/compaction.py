@@ -68,9 +68,9 @@ def pressure(state: WindowState, extra: list[Item] | None = None) -> tuple[int, 
 
 
 def trigger_tokens(state: WindowState) -> int:
-    """Input tokens from which on a pass is due. A default that instructions and tools alone would reach is raised above
-    them; what the provider refused for length before is stayed below, and in server-side mode the size at which the
-    provider's own compaction is overdue."""
+    """Input tokens at which a pass is due. A default that instructions and tools alone would reach is raised above
+    them. The result stays below every size that was refused for length and, in server-side mode, within the size at
+    which the provider's own compaction is overdue."""
     form = state.pending.shape if state.pending else state.shape
     window = context_window(state)
     limit = state.policy.trigger(max_output(form), model=_model(state), window=window)
@@ -113,7 +113,7 @@ def trigger_below_shape(state: WindowState) -> bool:
 
 
 def server_threshold(state: WindowState) -> int:
-    """Return the threshold at which the provider compacts by itself; no API accepts less than its own floor."""
+    """Return the threshold at which the provider compacts by itself, at least the smallest that the API accepts."""
     floor = LEAST_MESSAGES_THRESHOLD if state.base.kind == "messages" else 1000
     return max(floor, state.policy.server_compact_threshold or trigger_tokens(state))
 
@@ -145,8 +145,7 @@ def due(state: WindowState) -> str | None:
 
 
 def overdue(state: WindowState) -> bool:
-    """Whether server-side compaction should have come and did not. New items do not count: the provider has not seen
-    them."""
+    """Whether server-side compaction is overdue. New items do not count: the provider has not seen them."""
     if state.mode != "server_side":
         return False
     seen = state.reported_input_tokens or pressure(state, [])[0]
@@ -162,8 +161,8 @@ def begin_round(state: WindowState) -> int:
 
 
 def note_local(state: WindowState, first: int, last: int) -> bool:
-    """Record that a local projection rewrites items `first` to `last` in this round. False: a remote pass had
-    them already, so it has to wait."""
+    """Record that a local projection rewrites items `first` to `last` in this round. Returns False when a pass already
+    covers them: the projection has to wait."""
     if state.passed_round == state.round and state.attempt is None and first < state.replaced:
         return False
     if state.attempt is not None and first < state.attempt.end:
@@ -182,12 +181,12 @@ def compaction_request(
     halvings: int = 0,
     without: Collection[str] = (),
 ) -> Json | None:
-    """The body of a pass, with `attempt` saying where it goes; None when there is none, and then
-    `remote_compaction` says why (None as well: no pass was considered).
+    """The body of a pass, whose `attempt` says where it is sent. None without a pass: `remote_compaction` gives the
+    reason, or is None when no pass was considered.
 
     `reason`: why, when the caller knows (`manual`, `context_window_error`); else the trigger policy decides.
     `limit`: only items before it may be compacted. `overdue`: a server-side window may be compacted after all.
-    `halvings`: how often the prefix was halved because it did not fit. `without`: methods not to be used. `now`:
+    `halvings`: how often the prefix was halved because it was too long. `without`: methods to be left out. `now`:
     milliseconds, for cooldowns.
     """
     state.attempt = None
@@ -288,13 +287,13 @@ def _obstacle(state: WindowState, reason: str, end: int, tokens: int, prefix_tok
 
 
 def count_request(state: WindowState) -> Json:
-    """The body of a question for the exact tokens of the next request, as far as it is known: after an answer, of the
-    prefix that a pass would take, since calls behind it wait for their outputs."""
+    """The body that asks for the exact tokens of the next request. After an answer it holds only the prefix that a pass
+    would take, since calls behind it wait for their outputs."""
     return state.dialect.count_body(state, state.items[: _counted_end(state)])
 
 
 def accept_count(state: WindowState, tokens: int) -> bool:
-    """Take the provider's count. True: it calls for a pass as the estimate did; else the pass under way is given up."""
+    """Take the provider's count. Returns whether a pass is still due; otherwise the prepared one is given up."""
     state.counted_input_tokens, state.counted_at_items = tokens, _counted_end(state)
     attempt, state.attempt = state.attempt, None
     known = {**attempt.base, "counted_input_tokens": tokens} if attempt is not None else {}
@@ -321,7 +320,7 @@ def accept_compaction(
     note: Item | None = None,
     duration_ms: int | None = None,
 ) -> dict[str, Any]:
-    """Take the answer to a pass: its JSON text. The window changes only when everything about it is right.
+    """Take the answer to a pass, as JSON text. The window changes only when the whole answer is valid.
 
     Returns the diagnostics; `note` is appended to a window that was compacted.
     """
@@ -416,12 +415,12 @@ def _method(state: WindowState, without: Collection[str] = ()) -> tuple[str | No
 
 
 def cached_as(state: WindowState, method: str) -> str:
-    """The name under which it is remembered that a method does not exist: some have it for some models only."""
+    """The key of a method in the negative cache: some methods exist for some models only."""
     return f"{method} {_model(state)}" if method == "on_demand" else method
 
 
 def _gain(state: WindowState, end: int, tokens: int) -> int:
-    """Estimated tokens that a pass over `items[:end]` frees: the user's messages stay, and a payload comes."""
+    """Estimated tokens that a pass over `items[:end]` frees: the user's messages stay, and a payload is added."""
     kept = state.items[:end] if state.dialect.retains else []
     users = estimate(i for i in kept if i.type == "message" and i.value.get("role") == "user")
     made = max(state.payload_tokens.values(), default=min(PAYLOAD_TOKENS, trigger_tokens(state) // _PAYLOAD_PART))

@@ -106,7 +106,7 @@ def matches(items: Iterable[Item], *, returned: bool) -> list[ExpectedItem]:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """The length to which an input matches the expected one."""
+    """The part of an input that repeats the expected items."""
 
     used: int
     """Items of the input that repeat known ones."""
@@ -120,7 +120,7 @@ class Alignment:
 
 def align(expected: Sequence[ExpectedItem], given: Sequence[Item], forms: Sequence[Any] | None = None) -> Alignment:
     """Follow `given` along `expected`. Callers may repeat reasoning and hosted calls, or leave them out. `forms`: the
-    match forms of `given`, when they are at hand."""
+    match forms of `given`, if they are already known."""
     hashes = [digest(form) for form in (match_form(given) if forms is None else forms)]
     results: list[int] = []
     for index, match in enumerate(expected):
@@ -170,7 +170,7 @@ _NOTHING: Any = object()
 def mismatch(
     index: int, before: Any, now: Any, *, preview: Callable[[str], str] | None = None, known: ExpectedItem | None = None
 ) -> dict[str, Any]:
-    """The fields of 4.4 for two items that differ. `known`: what is left of `before` when its form is not known."""
+    """The fields of 4.4 for two items that differ. `known`: stands for `before` when its form is not known."""
     fields: dict[str, Any] = {"first_mismatch_index": index}
     absent = known is not None and before is None
     for name, item in (("previous", before), ("current", now)):

@@ -23,7 +23,7 @@ _RETAINED_TOKENS = 64_000
 
 
 def remains(state: WindowState) -> int:
-    """Estimated tokens of a request after a pass: what is no part of the items, the user's messages, the payload."""
+    """Estimated tokens of a request after a pass: its shape, the user's messages and the payload."""
     form = state.pending.shape if state.pending else state.shape
     users = estimate(i for i in state.items if i.type == "message" and i.value.get("role") == "user")
     return estimate(form) + min(users, _RETAINED_TOKENS) + payload(state)
@@ -36,8 +36,8 @@ def payload(state: WindowState) -> int:
 
 
 def carry(state: WindowState, sent: int, *, new: int, cached: int | None) -> None:
-    """Add what a request of `sent` tokens paid for repeating what a pass would have taken away. `new` tokens of it were
-    sent for the first time; `cached`: those that were read from the cache, None when that is not reported."""
+    """Add the cost of the tokens that a request of `sent` tokens repeated and a pass would have removed. `new`: tokens
+    sent for the first time. `cached`: tokens read from the cache, None when that is not reported."""
     repeated = max(0, sent - new)
     beyond = min(repeated, max(0, sent - remains(state)))
     hit = repeated if cached is None else min(cached, repeated)
@@ -55,7 +55,7 @@ def carry_response(state: WindowState, usage: Mapping[str, Any] | None, new: int
 
 
 def of_pass(state: WindowState, tokens: int, method: str) -> float:
-    """The price of a pass over a window of `tokens`. By the trigger item the window is read from the cache, where its
-    requests went the same way."""
+    """The price of a pass over a window of `tokens`. With the trigger item the window is read from the cache, if it was
+    sent before."""
     read = CACHED if method == "trigger" and state.last is not None else 1.0
     return read * tokens + OUTPUT * payload(state) + (1 - CACHED) * remains(state)

@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An answer as the window takes it."""
+    """An answer, as the window uses it."""
 
     completed: bool
-    """Whether it is a stable boundary; else it is kept, and no pass begins there."""
+    """Whether it is a stable boundary. Another answer is kept too, but no pass follows it."""
     output: list[Item]
     id: str | None = None
     usage: Mapping[str, Any] | None = None
-    """`input_tokens` with everything that was read, `output_tokens`, `input_tokens_details.cached_tokens`."""
+    """`input_tokens` (cached ones included), `output_tokens`, `input_tokens_details.cached_tokens`."""
     reported: int | None = None
-    """The tokens of the context that the provider reports."""
+    """Tokens of the context, as the provider reports them."""
     reports_output: bool = False
-    """Whether that figure covers the answer too."""
+    """Whether `reported` includes the answer."""
     after_compaction: bool = False
-    """Whether that figure is of the window behind a compaction that the answer brought."""
+    """Whether `reported` was measured after a compaction that came with the answer."""
     word: dict[str, Any] | None = None
-    """The provider's diagnosis of its cache."""
+    """The provider's own diagnosis of its cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassVerdict:
-    """The answer to a pass: what takes the place of the prefix, or why nothing does."""
+    """The verdict on the answer to a pass: the replacement of the prefix, or the reason why there is none."""
 
     status: str | None
-    """None: it may replace the prefix."""
+    """The reason for a rejection; None when the answer may replace the prefix."""
     replacement: list[Item] = field(default_factory=list)
     made: list[Item] = field(default_factory=list)
-    """Those of them that the provider made."""
+    """The items of `replacement` that the provider made."""
     items: int = 0
     usage: Mapping[str, Any] | None = None
     tokens: Mapping[str, int] = field(default_factory=dict)
-    """By the hash of a payload, its tokens."""
+    """Tokens of a payload, by its hash."""
     code: str | None = None
     unsupported: bool = False
     """Whether the answer shows that the method does not exist here."""
@@ -58,12 +58,12 @@ class Dialect(Protocol):
     """One API."""
 
     create: str
-    """The path of a request, from the base."""
+    """The path of a request, below the base."""
     count: str
     server_kind: str
     """The `endpoint_kind` of a compaction that the provider makes by itself."""
     pass_mode: str
-    """The mode that takes the place of server-side compaction when that fails."""
+    """The mode that replaces server-side compaction when it fails."""
     mixes: bool
     """Whether a window may hold both results of our passes and the provider's own compactions."""
     retains: bool
@@ -82,7 +82,7 @@ class Dialect(Protocol):
         """Every safe boundary above 0, in order."""
 
     def broken(self, items: Sequence[Item]) -> bool:
-        """Whether a result has no call."""
+        """Whether an output has no call."""
 
     def foreign(self, items: Sequence[Item], params: Mapping[str, Any]) -> str | None:
         """Return the reason why a request does not belong to the window, or None."""
@@ -94,22 +94,22 @@ class Dialect(Protocol):
         """Names of betas that the next request needs."""
 
     def read(self, text: str | bytes, items: Sequence[Item] | None = None) -> Read | None:
-        """An answer; None when it failed. Raises ValueError when it cannot be read."""
+        """Read an answer; None when it failed. Raises ValueError when it cannot be parsed."""
 
     def paused(self, text: str) -> bool:
-        """Whether an answer is a compaction after which the provider waits to be asked to go on."""
+        """Whether an answer is a compaction after which the provider waits for a request to go on."""
 
     def reading(self) -> Reading:
-        """Reads the events of a stream."""
+        """A new reader of the events of a stream."""
 
     def count_body(self, state: WindowState, items: Sequence[Item]) -> Json:
-        """A question for the exact tokens of the next request, `items` when none is pending."""
+        """The body that asks for the exact tokens of the pending request, or of `items` when none is pending."""
 
     def pass_body(self, state: WindowState, method: str, end: int) -> Json | str:
         """The body of a pass over `items[:end]`, or the status that says why there is none."""
 
     def judge(self, state: WindowState, attempt: Attempt, answer: str | bytes) -> PassVerdict:
-        """Judge the answer to a pass: the resulting window."""
+        """Judge the answer to a pass."""
 
     def refusal(self, status: int | None, body: Any) -> WindowRefusal:
         """Classify an error answer."""
@@ -121,7 +121,7 @@ class Dialect(Protocol):
         """Build a message to the model about items it no longer sees."""
 
     def readable(self, items: Sequence[Item]) -> list[Item]:
-        """Items as the readable layer has them."""
+        """Convert items into those of the readable layer."""
 
     def restored(self, items: Sequence[Item]) -> list[Item]:
-        """Items of the readable layer as they are sent."""
+        """Convert items of the readable layer into items that can be sent."""

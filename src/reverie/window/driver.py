@@ -29,7 +29,7 @@ from reverie.window.turn import InputIs
 from reverie.window.turn_lock import TurnLock
 
 _SESSIONS: weakref.WeakKeyDictionary[Any, NegativeCache] = weakref.WeakKeyDictionary()
-"""Unsupported features of each client's provider, for the life of the client: shared by every scope that uses it."""
+"""Features that each client's provider lacks, for the life of the client: shared by all scopes that use it."""
 
 
 def session_of(client: Any) -> NegativeCache:
@@ -98,7 +98,7 @@ class _Driver:
         self.keeper.work.update(fields)
 
     def note_local(self, first: int, last: int) -> None:
-        """Tell that the runtime rewrote items `first` to `last` itself: no pass touches them in the next round."""
+        """Record that the runtime rewrote items `first` to `last` itself: no pass touches them in the next round."""
         self.engine.local.append((first, last))
 
     def _offer(self) -> None:
@@ -142,7 +142,7 @@ class _Driver:
         return RawStream(raw, wrapped, awaited=later) if call.raw else wrapped
 
     last_call: SdkCall | None = None
-    """The call whose headers a pass of our own carries; None: none."""
+    """The caller's last call, whose headers `compact` sends along; None where no headers are needed."""
 
     async def _compact(self) -> dict[str, Any] | None:
         """Compact now if that is possible; returns the diagnostics of the pass."""
@@ -157,7 +157,7 @@ class _Driver:
             return [item.value for item in self.engine.state.items]
 
     async def _append(self, items: Any) -> None:
-        """Grow the window by items that no response brought."""
+        """Append items that no response brought."""
         given = [Item.of(item) for item in items]
         async with self._lock:
             self.check_open()
@@ -165,7 +165,7 @@ class _Driver:
             self.engine.state = await self._keep(lambda: self.keeper.append(state, given))
 
     async def _pop(self) -> Any:
-        """Take the newest item back, past a compaction if need be; None when there is none."""
+        """Remove and return the newest item, past a compaction if need be; None when there is none."""
         async with self._lock:
             self.check_open()
             item = await self._keep(lambda: retry(lambda _: self.keeper.rewind(self.engine.restored()), busy=_busy))
@@ -286,11 +286,11 @@ class SyncDriver(_Driver):
         return now(self._items())
 
     def append(self, items: Any) -> None:
-        """Grow the window by items that no response brought."""
+        """Append items that no response brought."""
         now(self._append(items))
 
     def pop(self) -> Any:
-        """Take the newest item back, past a compaction if need be; None when there is none."""
+        """Remove and return the newest item, past a compaction if need be; None when there is none."""
         return now(self._pop())
 
     def clear(self, reason: str = "cleared") -> None:
@@ -338,7 +338,7 @@ class AsyncDriver(_Driver):
 
 
 async def keep(call: Any) -> Any:
-    """Run what touches the store in a thread, to its end: a cancelled caller never leaves it half known."""
+    """Run a call that touches the store in a thread, to its end even when the caller is cancelled."""
     work = asyncio.get_running_loop().run_in_executor(None, call)
     try:
         return await asyncio.shield(work)

@@ -1,7 +1,7 @@
-"""A round of a conversation as a sequence of steps, without doing any of them.
+"""A round of a conversation as a sequence of steps, without I/O.
 
 `Engine.turn` is a generator: it yields what is to be done next (`Send` a request, `Keep` something durable) and is
-sent back how that went. A driver that awaits and one that blocks run the same rounds; so does a proxy.
+sent back the outcome. Awaiting and blocking drivers and the proxy run the same rounds.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class Engine(Recovery):
         self.foreign: list[Item] | None = None
         """The caller's input in a turn that is not part of the window."""
         self._kept: WindowState | None = None
-        """The window as the turn under way found it; None when that turn was kept."""
+        """The window before the current turn; None once that turn is stored."""
         self.local: list[tuple[int, int]] = []
         """Local projections of items since the last round; the next round leaves them alone."""
 
     def current(self) -> WindowState:
-        """The window as it is kept. Reads the store; a turn that got no answer has left nothing."""
+        """The window as stored. Reads the store; a turn without an answer leaves no trace."""
         self._undo()
         self.state = self.keeper.refresh(self.state)
         return self.state
 
     def _undo(self) -> None:
-        """Take back the drops of a turn that was not answered: no upstream has accepted it."""
+        """Undo the drops of a turn that was not answered: no provider has accepted it."""
         kept, self._kept = self._kept, None
         if kept is not None and len(self.state.resets) > len(kept.resets):
             kept.take_server_faults(self.state)
@@ -62,7 +62,7 @@ class Engine(Recovery):
             self.state = kept
 
     def restored(self) -> WindowState:
-        """The window as it is kept; after a drop, as it can be read from the ledger. Reads the store."""
+        """The window as stored; after a drop, rebuilt from the ledger. Reads the store."""
         state = self.current()
         if state.resets and state.empty:
             self._seed(())
@@ -80,7 +80,7 @@ class Engine(Recovery):
     # a turn
 
     def turn(self, given: Any, input_is: InputIs, params: Json, *, stream: bool = False) -> Steps:
-        """One round. Returns the Answer the caller gets; with `stream`, an open stream to be `finish`ed."""
+        """One round. Returns the outcome for the caller; with `stream` an open stream, whose answer is kept later."""
         answer: RequestOutcome = yield from self._open(given, input_is, params, stream=stream)
         if stream:
             return answer
@@ -91,7 +91,7 @@ class Engine(Recovery):
         return answer
 
     def resumed(self, text: str, *, stream: bool = False) -> Steps:
-        """The provider has compacted by itself and waits: keep that, and ask it to go on."""
+        """Keep a compaction after which the provider paused, and ask it to go on."""
         assert self.given is not None
         yield from self.keep(text)
         _, found = self.state.plan([], input_is="items", **self.given[2])
@@ -137,8 +137,8 @@ class Engine(Recovery):
         return answer
 
     def _open_foreign(self, reason: str, stream: bool) -> Steps:
-        """A turn of a conversation that the caller keeps at the provider, or compacts itself: it goes as it is, and
-        only the ledger takes part in it."""
+        """A turn of a conversation that the caller keeps at the provider or compacts itself: the request is sent as it
+        is, and only the ledger records it."""
         assert self.given is not None
         given, _, params = self.given
         dialect = self.state.dialect
@@ -166,10 +166,10 @@ class Engine(Recovery):
                 self.diagnostics["store_error"] = fault.reason
         return False
 
-    # an answer that is fetched later
+    # a pending answer
 
     def _settle(self) -> Steps:
-        """Fetch the answer that is still to come. Returns the Answer of this turn when there can be none before it."""
+        """Fetch the pending answer. Returns the outcome of this turn when it cannot go on before that answer."""
         assert self.state.background is not None
         waiting = str(self.state.background["response_id"])
         answer: RequestOutcome = yield Send(f"/responses/{waiting}", {}, method="GET")
@@ -185,8 +185,8 @@ class Engine(Recovery):
         return RequestOutcome(409, error=BackgroundPending(waiting))
 
     def resolved(self, response_id: str, text: str, items: list[Item] | None = None) -> Steps:
-        """Take what was fetched of an answer that was still to come: from any process, once. What cannot be read says
-        nothing about it. Returns whether this is a stable boundary."""
+        """Take a pending answer that was fetched, in any process, once. A text that cannot be read changes nothing.
+        Returns whether this is a stable boundary."""
         yield Keep(self.current)
         waiting = self.state.background
         status = _status(text)
@@ -199,7 +199,7 @@ class Engine(Recovery):
         return False
 
     def _dismiss(self) -> Steps:
-        """There will be no answer: the turn has failed. Its words stay in the ledger."""
+        """End a pending turn without an answer. Its words stay in the ledger."""
         self.state.background = None
         self.state = yield Keep(lambda: self.keeper.save_question(self.state, None))
 
@@ -226,13 +226,13 @@ class Engine(Recovery):
     # an answer
 
     def finish(self, text: str, items: list[Item] | None = None) -> Steps:
-        """Take a response, keep it, then look whether a pass is due."""
+        """Take a response, keep it, then make a pass if one is due."""
         completed = yield from self.keep(text, items)
         if completed:
             yield from self._maybe_pass()
 
     def after_turn(self) -> Steps:
-        """Look whether a pass is due, at the stable boundary after a completed response."""
+        """Make a pass if one is due, at the stable boundary after a completed response."""
         yield from self._maybe_pass()
 
     def keep(self, text: str, items: list[Item] | None = None) -> Steps:
@@ -277,7 +277,7 @@ class Engine(Recovery):
     # passes
 
     def compact(self) -> Steps:
-        """A pass because the caller asks for one. Returns its diagnostics."""
+        """Make a pass at the caller's request. Returns its diagnostics."""
         self.diagnostics = Diagnostics()
         yield Keep(self.current)
         self.state.begin_round()
@@ -285,7 +285,7 @@ class Engine(Recovery):
         return (yield from self._pass("manual"))
 
     def compact_if_due(self, more: Sequence[Item] = ()) -> Steps:
-        """A pass, when a request with `more` items would call for one. Returns its diagnostics, if there was one."""
+        """Make a pass if a request with `more` items would call for one. Returns its diagnostics, None without one."""
         self.diagnostics = Diagnostics()
         state = self.state
         state.begin_round()

@@ -1,4 +1,4 @@
-"""Meaning of a refused request. Three kinds of 404 say nothing about the endpoint; they are read, not counted."""
+"""Meaning of a refused request. Three kinds of 404 say nothing about the endpoint, so their bodies are read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WindowRefusal:
     field: str | None = None
     """The field that a refusal names, without its place: `id` of `input[3].id`."""
     limit: int | None = None
-    """The most tokens that are taken, where a refusal for length names them."""
+    """The most tokens that the provider takes, where a refusal for length names them."""
 
     @property
     def negative_cache(self) -> bool:

@@ -23,8 +23,8 @@ def estimate(
     payload_tokens: Mapping[str, int] | None = None,
     model: str | None = None,
 ) -> int:
-    """Estimated tokens of items, or of a request shape. `payload_tokens`: by the hash of a compaction payload, the
-    output tokens of the pass that made it. `model`: who reads them; some bill pictures of low detail flat."""
+    """Estimated tokens of items, or of a request shape. `payload_tokens`: output tokens of the pass that made a
+    compaction payload, by the hash of the payload. `model`: some models bill low-detail pictures at a flat price."""
     if isinstance(items, Mapping):
         return _quarter(compact(plain(items)))
     low = low_detail(model)
@@ -32,7 +32,7 @@ def estimate(
 
 
 def item_tokens(given: Any, payload_tokens: Mapping[str, int], *, low: int | None = None) -> int:
-    """Estimated tokens of one item. An `Item` never changes and is measured once: a turn asks for all it holds."""
+    """Estimated tokens of one item. An `Item` never changes and is measured once."""
     if isinstance(given, Item):
         size = given.sizes.get(low)
         if size is None:
@@ -44,8 +44,8 @@ def item_tokens(given: Any, payload_tokens: Mapping[str, int], *, low: int | Non
 
 
 def _measure(item: Any, low: int | None) -> tuple[int, str | None]:
-    """Tokens of an item without those of a compaction payload, and the hash of this payload: None where there can be
-    none, empty where it is not known."""
+    """(tokens of an item without its compaction payload, hash of that payload). The hash is None for an item that has
+    none, and empty when it is not known."""
     if not isinstance(item, dict):
         return _quarter(compact(item)), None
     bare, media = without_media({key: value for key, value in item.items() if key not in _NOT_COUNTED}, low=low)

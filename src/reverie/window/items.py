@@ -39,10 +39,10 @@ HOSTED = frozenset(
         "mcp_list_tools",
     }
 )
-"""Done by the provider: complete in themselves."""
+"""Calls that the provider carries out itself: no output answers them."""
 
 COMPACTIONS = frozenset({"compaction", "compaction_summary"})
-"""A compaction item, and the name older servers give it."""
+"""The type of a compaction item, and its name on older servers."""
 
 KNOWN_TYPES = (
     frozenset(CALLS)
@@ -57,7 +57,7 @@ _ROLES = frozenset({"user", "assistant", "system", "developer"})
 
 
 class Item:
-    """One item: its JSON text, and a parsed copy made when first asked for. `value` is never changed."""
+    """One item: its JSON text, and a copy parsed on first use. `value` is never modified."""
 
     __slots__ = ("_hash", "_value", "sizes", "text")
 
@@ -66,7 +66,7 @@ class Item:
         self._value = value
         self._hash: str | None = None
         self.sizes: dict[int | None, tuple[int, str | None]] = {}
-        """Its estimated tokens, by the price of a picture of low detail; `estimate` keeps them here."""
+        """Cache of `estimate`, by the flat price of a low-detail picture."""
 
     @classmethod
     def of(cls, given: Any) -> Item:
@@ -84,17 +84,17 @@ class Item:
 
     @property
     def type(self) -> str:
-        """Its type; a message need not name it."""
+        """The item's type; a message may leave it out."""
         return item_type(self.value)
 
     @property
     def is_compaction(self) -> bool:
-        """Whether it replaces compacted items: an item of its own, or a block in a message."""
+        """Whether it stands for compacted items: as an item of its own, or as a block of a message."""
         return self.type in COMPACTIONS or bool(compaction_blocks(self.value))
 
     @property
     def hash(self) -> str:
-        """SHA-256 of its text as received."""
+        """SHA-256 of the text as received."""
         if self._hash is None:
             self._hash = hashlib.sha256(encode(self.text)).hexdigest()
         return self._hash
@@ -112,7 +112,7 @@ class _Event(msgspec.Struct):
 
 
 def plain(given: Any) -> Any:
-    """A mapping or a typed object of the SDK as plain JSON."""
+    """Convert a mapping or a typed object of the SDK into plain JSON."""
     dump = getattr(given, "to_dict", None)
     if callable(dump):
         return dump()
@@ -162,7 +162,7 @@ def event_item(data: str | bytes) -> Item | None:
 
 
 def json_object(text: str | bytes) -> Json:
-    """The JSON object that a text is; an empty one when it is none."""
+    """Parse a JSON object; empty when the text is not one."""
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
@@ -185,7 +185,7 @@ def item_type(value: Any) -> str:
 
 
 def by_id(items: Iterable[Item]) -> dict[str, Item]:
-    """The items that have an id, by it."""
+    """The items that have an id, keyed by it."""
     named = ((item.value.get("id"), item) for item in items if isinstance(item.value, dict))
     return {name: item for name, item in named if isinstance(name, str)}
 
@@ -204,7 +204,7 @@ def kind_of(value: Any) -> str:
 
 
 def well_formed(value: Any) -> bool:
-    """Whether a parsed item has a shape we know."""
+    """Whether a parsed item has a known shape."""
     if not isinstance(value, dict) or item_type(value) not in KNOWN_TYPES:
         return False
     if item_type(value) != "message":
@@ -220,7 +220,7 @@ def compact(value: Any) -> str:
 
 
 def encode(text: str) -> bytes:
-    """UTF-8; lone surrogates pass, so that no text is refused."""
+    """UTF-8 bytes of a text; lone surrogates are kept, so that no text is refused."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -240,7 +240,7 @@ def payloads(items: Iterable[Item]) -> list[str]:
 
 
 def compaction_blocks(value: Any) -> list[Json]:
-    """The compaction blocks of a message of the Messages API; one without content is a failed compaction, and none."""
+    """The compaction blocks of a message of the Messages API, without failed ones, which have no content."""
     content = value.get("content") if isinstance(value, dict) else None
     if not isinstance(content, list):
         return []

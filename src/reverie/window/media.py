@@ -27,13 +27,13 @@ _WORDS = frozenset({"text", "output", "arguments", "input", "code"})
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
 _OBJECTS = re.compile(rb"/ObjStm\b[^>]{0,1000}>>\s{0,16}stream\r?\n")
 _MOST_OBJECTS = 8 * 1024 * 1024
-"""Bytes that are unpacked to count the pages of a PDF."""
+"""Most bytes that are unpacked to count the pages of a PDF."""
 _START_OF_FRAME = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
 def without_media(value: Any, *, low: int | None = None) -> tuple[Any, int]:
-    """A copy of a value without the bytes of its pictures, files and sounds, and the tokens these are billed. `low`:
-    what a picture of low detail costs, where the model bills a flat price."""
+    """(a copy of a value without the bytes of its pictures, files and sounds, the tokens billed for them). `low`: the
+    price of a low-detail picture, for a model that bills it flat."""
     if isinstance(value, Mapping):
         named = value.get("type")  # in the schema of a tool it may be a list
         kind = named if isinstance(named, str) else ""
@@ -59,7 +59,7 @@ def without_media(value: Any, *, low: int | None = None) -> tuple[Any, int]:
 
 
 def _inner(key: str, part: Any, low: int | None) -> tuple[Any, int]:
-    """Return the value of a field; a data URL counts as its content."""
+    """The same for the value of a field: a data URL counts as the media in it."""
     if isinstance(part, str) and part.startswith("data:") and key not in _WORDS:
         head = part[:100].partition(",")[0]
         if ";base64" in head:
@@ -111,7 +111,7 @@ def _file(value: Mapping[str, Any]) -> int:
 
 
 def _pages(data: bytes) -> int:
-    """The pages of a PDF, those in packed objects included."""
+    """The pages of a PDF, including those in packed objects."""
     found = len(_PAGE.findall(data))
     left = _MOST_OBJECTS
     starts = list(_OBJECTS.finditer(data))
@@ -142,7 +142,7 @@ def _sound_tokens(given: Any) -> int:
 
 
 def _decode(text: str, *, most: int | None = None) -> bytes:
-    """The bytes of a data URL or of base64; nothing when it is neither."""
+    """The bytes of a data URL or of base64, empty when it is neither; with `most`, only the first of them."""
     if text.startswith("data:"):
         text = text.partition(",")[2]
     if most is not None:

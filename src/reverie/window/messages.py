@@ -93,7 +93,7 @@ class Messages(Dialect):
         return body
 
     def _context_edits(self, state: WindowState) -> list[Json]:
-        """The edits of context editing: the caller's, else the policy's, which leave results of the memory tool."""
+        """The edits of context editing: the caller's, else the policy's, which spare the results of the memory tool."""
         form = state.pending.shape if state.pending is not None else state.shape
         given = _edits(form)
         if given:
@@ -204,7 +204,7 @@ class Messages(Dialect):
 
 
 def is_mixed(state: WindowState) -> bool:
-    """Whether a window holds blocks of the other kind than its mode makes: those are signed, or they are not."""
+    """Whether a window holds compaction blocks of another mode: those of a pass are signed, others are not."""
     made = [part for item in state.items for part in compaction_blocks(item.value)]
     return any(bool(part.get("signature")) == (state.mode == "server_side") for part in made)
 
@@ -221,7 +221,7 @@ def _edits(params: Mapping[str, Any]) -> list[Json]:
 
 
 def _usage(body: Mapping[str, Any]) -> tuple[dict[str, Any] | None, bool]:
-    """(what the last request of an answer read and wrote, whether a compaction went before it)."""
+    """(usage of the last message of an answer, whether a compaction preceded it)."""
     usage = body.get("usage")
     if not isinstance(usage, Mapping):
         return None, False

@@ -1,4 +1,4 @@
-"""Calls and their outputs: the places at which a conversation may be cut without separating a pair."""
+"""Calls and their outputs: where a conversation may be cut without separating a pair."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Pairing:
     """The calls of a conversation and their answers."""
 
     spans: list[tuple[int, int]] = field(default_factory=list)
-    """(first, last) of items that belong together."""
+    """(first, last) index of items that belong together."""
     open: list[int] = field(default_factory=list)
     """Calls without an output."""
     orphans: list[int] = field(default_factory=list)
@@ -72,7 +72,7 @@ def _caller(item: dict[str, Any]) -> str | None:
 
 
 def _extend_programs(calls: Sequence[_Call]) -> None:
-    """A program lasts until the calls that it made are answered."""
+    """Extend each program to the last output of the calls that it made."""
     programs = {call.key: call for call in calls if call.kind == "program" and call.key is not None}
     for call in calls:
         program = programs.get(call.caller) if call.caller is not None else None

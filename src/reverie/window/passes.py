@@ -1,4 +1,4 @@
-"""The passes of a round: whether one is bought, its outcome, and its diagnostics."""
+"""The passes of a round: whether one is made, its outcome, and its diagnostics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNT_SECONDS = 5.0
 class Diagnostics(dict[str, Any]):
     """The last turn: `incremental_continuation` (also as `continuation`), `remote_compaction`, `cache`.
 
-    A part that is not there reads as None.
+    A missing part reads as None.
     """
 
     def __missing__(self, key: str) -> None:
@@ -62,7 +62,7 @@ class Passes:
         """Make one pass, or report why there is none. A failure in it never fails the turn."""
         state = self.state
         if reason is None or state.background is not None or (state.resets and state.items):
-            return None  # what a pass takes is kept first
+            return None  # items are stored before a pass takes them
         now = self.clock()
         body = state.compaction_request(reason, now=now, overdue=overdue, halvings=halvings, without=without)
         if body is None and reason == "estimated_window_pressure" and exceeds_window(state) and self._may_count():
@@ -87,7 +87,7 @@ class Passes:
             report = {**attempt.base, "status": "failed", "error": fault.reason}
             self._report(report)
             return report
-        if ticket is None:  # somebody else is at it
+        if ticket is None:  # another process is making one
             state.attempt = None
             return None
         began = time.monotonic()
@@ -150,7 +150,7 @@ class Passes:
             yield Keep(lambda: self.keeper.tell("remote_compaction_unavailable", data))
 
     def _report(self, report: Mapping[str, Any]) -> None:
-        """The pass of this turn; why a second one was skipped does not hide the first."""
+        """Report a pass of this turn. A second one that was skipped does not hide the first."""
         known = self.diagnostics["remote_compaction"]
         idle = known is None or str(known.get("status", "")).startswith("skipped")
         if idle or not str(report.get("status", "")).startswith("skipped"):

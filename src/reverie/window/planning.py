@@ -39,7 +39,7 @@ def plan(
     input_is: InputIs = "history",
     **params: Any,
 ) -> tuple[Json, dict[str, Any]]:
-    """Plan the request for `input`, with the reasons. Nothing changes until `accept`, but for a reset.
+    """Plan the request for `input`: (body, diagnostics). Before `accept` only a reset changes the window.
 
     `history`: `input` is everything the caller knows, which is matched with the window; `items`: only what is
     new. `params` is the rest of the request.
@@ -169,8 +169,8 @@ def _mismatch(state: WindowState, given: Sequence[Item], at: int, expected: Expe
 
 
 def shorten(state: WindowState, input: Any, note: str, room: int | None = None) -> Json:  # noqa: A002
-    """The pending request, which sends a whole history, with what of it fits `room` tokens, by default half the
-    trigger: `note` for the rest, the user's messages, the newest whole turns."""
+    """Shorten the pending request, which sends a whole history, to `room` tokens, by default half the trigger: `note`
+    in place of the rest, the user's messages, and the newest whole turns."""
     pending = state.answerable()
     given = _expand(state, state.dialect.items(input))
     front = state.dialect.note(note)

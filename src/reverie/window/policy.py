@@ -26,19 +26,19 @@ class WindowPolicy:
 
     rule: Literal["size", "cost"] = "size"
     """`cost`: compact as soon as carrying the history along has cost as much as a pass would (`cost.py`), at the latest
-    at 80 % of a known context window; passes then go by the trigger item first, which reads from the cache."""
+    at 80 % of a known context window; passes then use the trigger item first, which reads from the prompt cache."""
     mode: Mode | None = None
     """`standalone` on `api`, `trigger` on `codex`, `on_demand` on `messages`; `server_side` is opt-in; `off` never
     compacts."""
     store: bool = False
     """Whether the provider keeps responses. With it, requests are chained and send only new items."""
     trigger_input_tokens: int | None = None
-    """Compact from here on. By default 70 % of the context window, less when answers need the room and at least half of
-    it; 80,000 when the window is unknown."""
+    """Input tokens at which the window is compacted. By default 70 % of the context window, less when answers need the
+    room and at least half of it; 80,000 when the window is unknown."""
     context_window: int | None = None
-    """Tokens the model takes; by default those of known models (`models.py`)."""
+    """The model's context window in tokens; by default that of known models (`models.py`)."""
     context_windows: Mapping[str, int] | None = None
-    """More models: the beginning of a name, with its context window."""
+    """Context windows of further models, by the beginning of their names."""
     max_output_tokens: int | None = None
     min_reduction: float = 0.20
     retained_message_tokens: int = 64_000
@@ -49,7 +49,7 @@ class WindowPolicy:
     """Server-side mode: longest silence of a stream, in seconds."""
     fallback_methods: Sequence[str] | None = None
     count_tokens: Literal["auto", "off"] = "auto"
-    """`auto`: before a pass is bought on an estimate, the provider is asked for the exact count where it can tell."""
+    """`auto`: before an estimate causes a pass, the provider is asked for the exact count, where it has one."""
     edits: Sequence[Mapping[str, Any]] | None = None
     """Messages API: edits of context editing (`clear_tool_uses_20250919`, `clear_thinking_20251015`) for every request
     but a pass."""
@@ -85,7 +85,7 @@ class WindowPolicy:
         return self.mode or ("trigger" if base_kind == "codex" or self.rule == "cost" else "standalone")
 
     def methods_for(self, base_kind: str, mode: str) -> list[str]:
-        """The methods of a pass in the order they are tried."""
+        """The methods of a pass, in the order in which they are tried."""
         if base_kind == "messages":
             return ["on_demand"]
         allowed = ["trigger"] if base_kind == "codex" else list(_METHODS)
@@ -103,7 +103,7 @@ class WindowPolicy:
     def trigger(
         self, max_output_tokens: int | None = None, *, model: str | None = None, window: int | None = None
     ) -> int:
-        """Input tokens from which on the window is compacted. `window`: the model's, when it is known."""
+        """Input tokens at which the window is compacted. `window`: the model's, when it is known."""
         if self.trigger_input_tokens is not None:
             return self.trigger_input_tokens
         size = window or self.window_of(model)
@@ -142,7 +142,7 @@ class Base:
 
     @property
     def compact_url(self) -> str:
-        """URL for compacting a window; with the method, the key of the negative cache."""
+        """URL for compacting a window. With the method it is the key of the negative cache."""
         return self.create_url if self.kind == "messages" else f"{self.url}/responses/compact"
 
 
@@ -158,15 +158,15 @@ class NegativeCache:
         self._warned: set[str] = set()
 
     def add(self, base: Base, method: str, http_status: int) -> None:
-        """The method does not work here."""
+        """Record that a method does not work here."""
         self._missing[(base.compact_url, method)] = http_status
 
     def status(self, base: Base, method: str) -> int | None:
-        """The HTTP status that said so, or None."""
+        """The HTTP status with which a method was refused here, or None."""
         return self._missing.get((base.compact_url, method))
 
     def learn_window(self, base: Base, model: str | None, tokens: int) -> None:
-        """The provider's own words: this is the most that a model takes here."""
+        """Record the context window that the provider named for a model."""
         self._windows[(base.url, model)] = tokens
 
     def context_window(self, base: Base, model: str | None) -> int | None:
@@ -174,7 +174,7 @@ class NegativeCache:
         return self._windows.get((base.url, model))
 
     def first(self, base: Base, scope: str) -> bool:
-        """Whether it is still to be reported that nothing is left to try here."""
+        """Whether this is the first report of a scope that no method is left here."""
         key = f"{base.compact_url} {scope}"
         if key in self._warned:
             return False

@@ -1,4 +1,4 @@
-"""A window as bytes to keep, and back. What does not fit its own hashes is not used."""
+"""A window as bytes, and back. Bytes that do not match their own hashes are refused."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _LATER: dict[str, Any] = {
     "counted_input_tokens": None,
     "counted_at_items": 0,
 }
-"""Fields that windows of earlier releases do not have, and what they mean there."""
+"""Fields that earlier releases did not store, with their values there."""
 
 
 class CorruptWindow(ValueError):
@@ -63,7 +63,7 @@ class CorruptWindow(ValueError):
 
 
 def dump(state: WindowState) -> bytes:
-    """The window as bytes. The texts of its items are kept as they were received."""
+    """The window as bytes. The texts of its items stay as they were received."""
     last = state.last
     document = {name: getattr(state, name) for name in (*_PLAIN, *_LATER)} | {
         "format": FORMAT,
@@ -80,7 +80,7 @@ def dump(state: WindowState) -> bytes:
 
 
 def load(data: bytes, *, policy: WindowPolicy | None = None, negative: NegativeCache | None = None) -> WindowState:
-    """The window back. Raises CorruptWindow when a hash does not fit, or anything else is wrong."""
+    """Load a window. Raises CorruptWindow when a hash does not match or anything else is wrong."""
     try:
         document = json.loads(data)
         if document["format"] != FORMAT:

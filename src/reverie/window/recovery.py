@@ -30,7 +30,7 @@ _SERVER_FAULTS = 2
 _MOST_REBUILDS = 3
 """Rebuilds to half, a quarter and an eighth of what was refused."""
 _BARE_TOKENS = 400
-"""After them, what goes in front of the new items: little more than the checkpoint."""
+"""Room of a last rebuild: little more than the checkpoint in front of the new items."""
 _CHAIN_LOSS = frozenset({"chain_lost", "item_not_persisted", "malformed", "unpaired_call", "other"})
 
 
@@ -95,8 +95,8 @@ class Recovery(Passes):
         return f"Earlier parts of this conversation were left out.\n{found.note}"
 
     def _seed(self, following: Sequence[Item], room: int | None = None, before: Before | None = None) -> dict[str, Any]:
-        """After a drop, when the caller gives only what is new: what can be read of the conversation so far, as much
-        as fits into `room` tokens, by default half the trigger. Returns the diagnostics of it. Reads the store."""
+        """Fill a dropped window, when the caller sends only new items, with as much of the readable conversation as
+        fits `room` tokens, by default half the trigger. Returns its diagnostics. Reads the store."""
         most = trigger_tokens(self.state) // 2 if room is None else room
         dialect = self.state.dialect
         made = self.keeper.readable(most_tokens=most, following=dialect.readable(following), before=before)
@@ -107,7 +107,7 @@ class Recovery(Passes):
     # when a request is refused
 
     def _recover(self, refusal: WindowRefusal, answer: RequestOutcome, tried: set[str]) -> Steps:
-        """Whether to send again, after doing what it takes. Each remedy is tried once per turn."""
+        """Remedy a refusal; each remedy is tried once per turn. Returns whether to send again."""
         state = self.state
         pending = state.pending
         assert pending is not None
@@ -167,7 +167,7 @@ class Recovery(Passes):
         return failure is not None and failure.kind == "context_window"
 
     def reopen(self) -> Steps:
-        """After a stream failed for length before it said anything: compact and ask once more."""
+        """Compact and send again, after a stream was refused for length before its first content."""
         while (yield from self._overflow()):
             answer: RequestOutcome = yield self._send(True)
             if answer.ok or self.state.dialect.refusal(answer.status, answer.text).kind != "context_window":
@@ -175,8 +175,8 @@ class Recovery(Passes):
         return None
 
     def _overflow(self) -> Steps:
-        """The provider refused for length: a pass over what it accepted before, or a rebuild smaller than what was
-        refused. True when it is worth sending again."""
+        """Remedy a refusal for length: a pass over the items accepted before, or a rebuild smaller than the refused
+        request. Returns whether to send again."""
         state = self.state
         pending = state.pending
         if pending is None or state.mode == "off":
@@ -203,7 +203,7 @@ class Recovery(Passes):
         return True
 
     def _room(self, times: int) -> int:
-        """Tokens of the rebuild after so many refusals."""
+        """Tokens of a rebuild, by the number of rebuilds so far."""
         return min((self._refused or 0) >> times, trigger_tokens(self.state) // 2 >> (times - 1))
 
     def _shorten_history(self, room: int) -> Steps:
@@ -212,7 +212,7 @@ class Recovery(Passes):
         shorten(self.state, self.given[0], (yield Keep(self._note)), room)
 
     def _server_overflow(self) -> Steps:
-        """Server-side compaction did not come in time. The second time, passes are made from here."""
+        """Count a refusal for length in server-side mode. The second one switches that mode off."""
         state = self.state
         if state.mode != "server_side":
             return
@@ -227,8 +227,8 @@ class Recovery(Passes):
         yield Keep(lambda: self.keeper.tell("server_side_disabled", {"faults": _SERVER_FAULTS}))
 
     def _overflow_pass(self) -> Steps:
-        """One pass, its prefix halved while that is too long as well, by another method when the first one fails. True
-        when it made the window smaller."""
+        """Make one pass; its prefix is halved while it is too long, and another method follows one that fails. Returns
+        whether the window became smaller."""
         halvings = 0
         failed: set[str] = set()
         while halvings <= MOST_HALVINGS:
@@ -248,8 +248,8 @@ class Recovery(Passes):
         return False
 
     def _to_be_shortened(self, more: Sequence[Item] | None = None) -> bool:
-        """Whether no method of compaction is left here and the trigger is reached: then the window begins again from
-        what can be read, when that makes it smaller."""
+        """Whether the window has to be rebuilt from readable text: the trigger is reached, no method of compaction is
+        left, and a rebuild would be smaller."""
         state = self.state
         if state.mode == "off" or state.methods_left() or not state.policy.ledger or state.resets:
             return False
@@ -261,7 +261,7 @@ class Recovery(Passes):
         return held > limit // 2 + limit // 4 and pressure(state, None if more is None else list(more))[0] >= limit
 
     def _shorten_now(self) -> Steps:
-        """The same between turns, for a window that grows by items which no response brought."""
+        """Rebuild the window from readable text between turns, when it grows by items that no response brought."""
         state = self.state
         known, positions, before = state.match, state.positions, self._before("semantic_rebuild")
         state.reset("semantic_rebuild")
@@ -274,7 +274,7 @@ class Recovery(Passes):
         return Before(copy(self.state), reason)
 
     def _drop_to_checkpoint(self, *, room: int | None = None, reason: str = "overflow_rebuild") -> Steps:
-        """Nothing of the window could be compacted: begin again from what can be read."""
+        """Drop a window that could not be compacted, and rebuild it from readable text."""
         assert self.given is not None
         given, input_is, params = self.given
         state = self.state

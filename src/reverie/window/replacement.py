@@ -1,4 +1,4 @@
-"""The answer of a compaction: whether it may replace a prefix, and the next window."""
+"""The answer to a pass: whether it may replace a prefix, and the items that do."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _is_call(kind: str) -> bool:
 
 
 def is_ignored_trigger(output: Any) -> bool:
-    """Whether the server took the trigger item for nothing and simply answered."""
+    """Whether the server ignored the trigger item and answered with a message."""
     items = replacement_items(output)
     return bool(items) and not any(
         item_type(item.value) in ("compaction", "compaction_summary") for item in items or []

@@ -197,7 +197,7 @@ def _comparison(state: WindowState, pending: Pending) -> str | None:
 
 
 def _sends_ids(state: WindowState, form: Mapping[str, Any]) -> bool:
-    """Whether items go with the ids that the provider gave them."""
+    """Whether items are sent with the ids that the provider gave them."""
     wanted = bool(form.get("store", state.policy.store)) and state.base.kind != "codex"
     return wanted and state.all_stored
 

@@ -36,7 +36,7 @@ class SealedWindow:
         return unseal(self._parts, self._scope.tenant, document)
 
     def save(self, tx: WriteTx, state: WindowState, seq: int, expected: int) -> Document:
-        """Keep the window as it is now. Raises Conflict when it is no longer at the version expected."""
+        """Store the window. Raises Conflict when the stored one is not at the version expected."""
         meta = {
             "generation": state.generation,
             "epoch": state.epoch,
@@ -49,7 +49,7 @@ class SealedWindow:
         return tx.save(WINDOW_SPACE, self.key, body, seq=seq, expected=expected, meta=meta, keep=2)
 
     def keep_past(self, tx: WriteTx, document: Document, seq: int) -> None:
-        """The generation before a pass or a drop, for undo: appends between passes can be taken back one by one."""
+        """Keep the generation before a pass or a drop, for undo. Appends between passes are undone one by one."""
         try:
             clear = self.open(document)
         except ReverieError:
@@ -58,7 +58,7 @@ class SealedWindow:
         tx.save(PAST_SPACE, self.key, body, seq=seq, meta=document.meta, keep=KEPT_GENERATIONS)
 
     def past(self) -> WindowState | None:
-        """The generation before, if it can still be read."""
+        """The previous generation, if it can still be read."""
         document = self._parts.store.read(self._scope, lambda tx: tx.load(PAST_SPACE, self.key))
         if document is None:
             return None

@@ -96,9 +96,9 @@ class WindowState:
     pending: Pending | None = None
     attempt: Attempt | None = None
     resets: list[Reset] = field(default_factory=list)
-    """Drops that are not kept yet: they are kept with the next answered turn."""
+    """Drops that are not stored yet: the next answered turn stores them."""
     redact: Callable[[str], str] = field(default=lambda _: "", repr=False)
-    """Takes secrets out of previews; without one there are none."""
+    """Redacts previews; the default leaves nothing of them."""
     round: int = 0
     local_ranges: list[tuple[int, int]] = field(default_factory=list)
     passed_round: int | None = None
@@ -137,8 +137,8 @@ class WindowState:
     defer = answers.defer
 
     def sendable(self, items: Sequence[Item], store: bool, *, cut: bool = False) -> list[Any]:
-        """Items as they go over the wire; with `cut`, `items` is the whole window and what the server compacted away
-        itself is left out."""
+        """Items as they are sent. With `cut`, `items` is the whole window, and the items that the server compacted
+        itself are left out."""
         first = adjusted_cut(items, self.prune_from) if cut and self.prune_from is not None else 0
         sent = strip_for_compact(items[first:], store, hosted_ids=compaction.sends_hosted_ids(self))
         if store and first == 0 and cut and self.replaced:
@@ -189,7 +189,7 @@ class WindowState:
         return made
 
     def rebind(self, *, provider: str, base: Base, account_fingerprint: str) -> bool:
-        """Use the window from here; it is dropped when it was made elsewhere. True when it was."""
+        """Bind the window to a provider, base and account. Returns True when it was made elsewhere, and dropped."""
         same = (self.provider, self.base.url, self.account_fingerprint) == (provider, base.url, account_fingerprint)
         self.provider, self.base, self.account_fingerprint = provider, base, account_fingerprint
         if same or self.empty:
@@ -198,14 +198,14 @@ class WindowState:
         return True
 
     def take_server_faults(self, other: WindowState) -> None:
-        """Take over what another copy of the window knows of server-side compaction here: it is not stored until a turn
+        """Copy the faults of server-side compaction from another copy of the window: they are not stored until a turn
         is answered."""
         self.mode, self.server_disabled = other.mode, other.server_disabled
         self.server_faults, self.server_overflows = other.server_faults, other.server_overflows
 
     def pop(self) -> Item | None:
-        """Take the newest item back. What a pass produced cannot be popped: None, and the caller restores an earlier
-        generation first."""
+        """Remove and return the newest item; None when only the result of a pass is left. The caller then restores an
+        earlier generation first."""
         if len(self.items) <= self.replaced:
             return None
         item = self.items[-1]

@@ -22,11 +22,11 @@ class Send:
     body: Json
     method: str = "POST"
     stream: bool = False
-    """The caller gets the stream."""
+    """Whether the caller gets the stream."""
     collect: bool = False
-    """The provider only streams: read the stream to its end and return the response it describes."""
+    """Whether to read the stream to its end and return the response it describes: the provider only streams."""
     is_pass: bool = False
-    """A compaction: no retries, and `timeout` seconds at most."""
+    """Whether this is a compaction: it is not retried, and takes at most `timeout` seconds."""
     timeout: float | None = None
     betas: tuple[str, ...] = ()
     """Names of betas to be added to those of the caller."""
@@ -85,7 +85,7 @@ class Keeper(Protocol):
     key: str
 
     def refresh(self, state: WindowState) -> WindowState:
-        """The window as it is now."""
+        """The window as stored now."""
 
     def save_turn(self, state: WindowState, turn: Turn) -> WindowState:
         """Keep an answered turn, with the drops that it began with."""
@@ -94,7 +94,7 @@ class Keeper(Protocol):
         """Keep a window whose answer is fetched later, with the words of the question (`turn`)."""
 
     def note(self, state: WindowState, items: Sequence[Item]) -> None:
-        """Put items into the ledger that are no part of the window."""
+        """Record items in the ledger that are no part of the window."""
 
     def begin_pass(self, state: WindowState) -> Ticket | None:
         """Record a pass before it begins."""
@@ -108,10 +108,10 @@ class Keeper(Protocol):
     def commit_pass(
         self, state: WindowState, ticket: Ticket, answer: str, *, http_status: int, duration_ms: int
     ) -> tuple[WindowState, dict[str, Any]]:
-        """Store the result of a pass."""
+        """Judge and store the result of a pass. Returns the window and the diagnostics."""
 
     def readable(self, *, most_tokens: int, following: Sequence[Item] = (), before: Before | None = None) -> Rebuild:
-        """A window from the readable layer; `before` is the one whose place it takes, when that is at hand."""
+        """A window from the readable layer. `before`: the window that it replaces, if that is known."""
 
     def tell(self, type_: str, data: Mapping[str, Any]) -> None:
         """Record an event."""

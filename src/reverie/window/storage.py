@@ -1,7 +1,7 @@
-"""Keeps the window of one scope: loads it, grows it, compacts it, drops it; each in one transaction.
+"""The durable side of one scope's window: it is loaded, extended, compacted and dropped in one transaction each.
 
-A window is transport state, and sealed (`sealed.py`); what a person or a memory read may see of a conversation are the
-entries written with it, redacted like any other (`checkpoints.py`). Its passes are on record (`attempts.py`).
+A window is transport state, and sealed (`sealed.py`). People and memory reads see only the entries that are written
+with it, redacted like any other (`checkpoints.py`). Passes are recorded in `attempts.py`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class WindowStore:
         return state
 
     def refresh(self, state: WindowState) -> WindowState:
-        """`state`, or what another process made of the window since."""
+        """`state`, or a newer version that another process stored."""
         document = self._parts.store.read(self._scope, lambda tx: tx.load(WINDOW_SPACE, self.key))
         current = document.version if document is not None else 0
         if document is None and (state.version or (state.empty and not state.resets)):
@@ -106,8 +106,8 @@ class WindowStore:
         return carry(newest, state)
 
     def _missing(self, held: WindowState) -> WindowState:
-        """A window that is not stored: of a new conversation, or, when the ledger has turns of it, one to be built
-        again from them."""
+        """A window that is not stored: an empty one for a new conversation, one to be rebuilt when the ledger has turns
+        of it."""
         fresh = self._fresh(held)
         fresh.negative = self.negative
         fresh.redact = self._redact
@@ -139,8 +139,8 @@ class WindowStore:
     # turns
 
     def save_turn(self, state: WindowState, turn: Turn) -> WindowState:
-        """Keep an answered turn: the window and, with it, the words. What others appended meanwhile stays; a drop
-        meanwhile wins. Drops that the turn began with are kept in the same transaction."""
+        """Store an answered turn: the window, its words, and the drops that the turn began with, in one transaction.
+        Items that others appended meanwhile stay; a drop meanwhile wins."""
         repeats = state.match[len(state.match) - len(turn.appended) :] if turn.appended else []
         try:
             return self._save_turn(state, turn, repeats)
@@ -196,8 +196,9 @@ class WindowStore:
         return kept if kept is state else carry(kept, state)
 
     def save_question(self, state: WindowState, turn: Turn | None) -> WindowState:
-        """Keep a window whose answer is fetched later: with the words of the question, or (None) that there will be no
-        answer. The drops that the turn began with are kept in the same transaction."""
+        """Store a window whose answer is fetched later, with the words of the question; without a turn, store that
+        there will be no answer. The drops that the turn began with are stored in the same transaction; a drop
+        meanwhile wins."""
 
         def prepare(rules: Rules) -> Callable[[WriteTx], tuple[WindowState, int]]:
             drafts = self._checkpoints.turn_drafts(turn, rules) if turn is not None and self.policy.ledger else []
@@ -229,8 +230,8 @@ class WindowStore:
         return kept if kept is state else carry(kept, state)
 
     def note(self, state: WindowState, items: Sequence[Item]) -> None:
-        """Put the words of items into the ledger that are no part of the window: the caller keeps that conversation
-        at the provider."""
+        """Record items in the ledger that are no part of the window, because the caller keeps that conversation at the
+        provider."""
         if not self.policy.ledger or not items:
             return
         turn = Turn(completed=True, stored=True, appended=list(items), first_position=state.next_position)
@@ -288,7 +289,7 @@ class WindowStore:
     # passes
 
     def begin_pass(self, state: WindowState) -> Ticket | None:
-        """Before a pass: the checkpoint and the attempt, in one transaction. None: someone else is at it."""
+        """Store checkpoint and attempt before a pass, in one transaction. None when another process makes a pass."""
         attempt = state.attempt
         assert attempt is not None
         ticket_id = self._parts.ids.new()
@@ -317,14 +318,14 @@ class WindowStore:
         self.attempts.end(ticket, report)
 
     def abandon(self, ticket: Ticket) -> None:
-        """The caller that waited for a pass went away; its outcome is unknown."""
+        """Record a pass whose caller left; its outcome is unknown."""
         self.attempts.abandon(ticket)
 
     def commit_pass(
         self, state: WindowState, ticket: Ticket, answer: str, *, http_status: int, duration_ms: int
     ) -> tuple[WindowState, dict[str, Any]]:
-        """Judge the answer to a pass against the window as it is now, and keep what it made of it: new items,
-        metadata, attempt and event in one transaction. Anything wrong leaves the window as it was."""
+        """Judge the answer to a pass against the window as it is now, and store new items, metadata, attempt and event
+        in one transaction. An answer that is rejected leaves the window as it was."""
         attempt = state.attempt
         assert attempt is not None
         now = self._parts.clock.now()
@@ -375,15 +376,14 @@ class WindowStore:
         return carry(fresh, state), report
 
     def tell(self, type_: str, data: Mapping[str, Any]) -> None:
-        """An event that changes nothing else."""
+        """Append an event to the log; nothing else changes."""
         event = self._event(type_, "WINDOW", {"window": self.key, **data})
         self._parts.store.write(self._scope, lambda tx: tx.append(event))
 
     # drops, undo
 
     def clear(self, state: WindowState, reason: str) -> None:
-        """Drop the window because the caller says so: the checkpoint of its items, the event and the new generation
-        in one transaction."""
+        """Drop the window at the caller's request: checkpoint, event and new generation in one transaction."""
         state.reset(reason)
 
         def prepare(rules: Rules) -> Callable[[WriteTx], int]:
@@ -471,7 +471,7 @@ class WindowStore:
         return item
 
     def append(self, state: WindowState, items: Sequence[Item]) -> WindowState:
-        """Grow the window by items that no response brought: those given to a session."""
+        """Append items that no response brought: those given to a session."""
         repeats = state.dialect.matches(items, returned=False)
         turn = Turn(completed=True, stored=True, appended=list(items), first_position=state.next_position)
         turn.follows = -1 if state.empty and not state.resets else None

@@ -16,11 +16,11 @@ _HELD = _OPENING | {"message_start", "ping"}
 
 
 class Reading(Protocol):
-    """A stream being read, whichever API it is of."""
+    """A stream that is being read, of either API."""
 
     items: dict[int, Item]
     response: str | None
-    """The answer as JSON text, once it is whole."""
+    """The answer as JSON text, once it is complete."""
     failure: WindowRefusal | None
     opening: str | None
     paused: bool
@@ -84,10 +84,10 @@ class Streaming:
 
 
 def holds_back(kind: str) -> bool:
-    """Whether an event says nothing yet, so that a refused request can still be repeated unseen."""
+    """Whether an event has no content yet: until one has, a refused request can be repeated unseen."""
     return kind in _HELD
 
 
 def is_closing(kind: str) -> bool:
-    """Whether an event ends a response that counts."""
+    """Whether an event ends a response that is kept."""
     return kind in _CLOSING or kind == "message_stop"

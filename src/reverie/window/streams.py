@@ -1,4 +1,4 @@
-"""Streams of the SDK that are passed on while the window listens."""
+"""Streams of the SDK, read by the window as they are passed on."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class _Stream:
         return self._answers is None and bool(self._window.engine.overflowed(reading.failure))
 
     def _failure(self, reading: Reading) -> Steps | None:
-        """An answer that was fetched and has failed: the window waits for it no longer."""
+        """End the wait for a fetched answer that has failed."""
         if self._answers is None or reading.failure is None:
             return None
         return self._window.engine.resolved(self._answers, compact({"status": "failed"}))  # type: ignore[no-any-return]

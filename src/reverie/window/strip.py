@@ -1,4 +1,4 @@
-"""Items as they are sent: without ids that a provider which keeps nothing cannot know."""
+"""Items as they are sent: without the ids of responses that the provider does not keep."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _STATUS_REQUIRED = frozenset(
 def strip_for_compact(
     items: Iterable[Any], store: bool, *, known: Mapping[str, Item] | None = None, hosted_ids: bool = False
 ) -> list[Any]:
-    """Copies of items fit to be sent. With `store` true they go as they are.
+    """Copies of items, ready to be sent. With `store` true they are sent as they are.
 
-    Else a top-level `id` goes, except where it joins a pair. A `status` goes where the type does not require it; an
-    output keeps one that is not `completed`, because it shows the model that the call failed, and an item of an
-    unknown type keeps any. A reference becomes the item it means (from `known`, or nothing when the item itself is
-    among `items`); reasoning without its payload is left out. A compaction item is never touched, but for the older
-    name of its type. `hosted_ids`: calls of hosted tools keep their `id`, for a provider that requires it.
+    Otherwise a top-level `id` is removed, except where it joins a pair. A `status` is removed where the type does not
+    require it; an output keeps one other than `completed`, which shows the model that the call failed, and an item of
+    an unknown type keeps any. A reference is replaced by its item from `known`, or left out when that item is among
+    `items`; reasoning without its payload is left out. Of a compaction item only an older name of its type changes.
+    `hosted_ids`: calls of hosted tools keep their `id`, for a provider that requires it.
     """
     values = [item.value if isinstance(item, Item) else plain(item) for item in items]
     if store:
@@ -68,8 +68,8 @@ def has_references(items: Iterable[Any]) -> bool:
 
 
 def without_message_ids(items: Sequence[Any]) -> list[Any]:
-    """Compact output whose reasoning is gone: the ids of its assistant messages would name items the provider pairs
-    with that reasoning, so they go."""
+    """Remove the ids of assistant messages from compact output without reasoning: the provider would miss the reasoning
+    that belongs to those ids."""
     if any(item_type(item) == "reasoning" for item in items):
         return list(items)
     return [

@@ -53,8 +53,8 @@ def turn_drafts(
 ) -> list[Draft]:
     """One draft per item with words in it, several when it is longer than an entry may be.
 
-    `turn` distinguishes what two processes said at the same position; `follows` says that a conversation was resumed
-    after an earlier position, so that everything between is no longer part of it.
+    `turn` tells apart items that two processes stored at the same position. `follows` is the position after which the
+    conversation was resumed: everything between is no longer part of it.
     """
     drafts: list[Draft] = []
     for offset, item in enumerate(items):
@@ -193,7 +193,7 @@ class Rebuild:
 
     @property
     def note(self) -> str:
-        """The words of the message in front, when there is one."""
+        """The text of the message in front, when there is one."""
         first = self.items[0].value if self.items else {}
         return message_text(first) if first.get("role") == "developer" else ""
 
@@ -253,7 +253,7 @@ def fitting(
     items: Sequence[Item], following: Sequence[Item] = (), *, most_tokens: int, reserved: int, retained: int
 ) -> Fitting:
     """The user's messages, newest first, within two thirds of `most_tokens` and `retained`; a quarter of what is then
-    left for a gist; the newest whole turns in the rest. `reserved`: tokens that something else takes."""
+    left for a gist; the newest whole turns in the rest. `reserved`: tokens taken by other parts."""
     sizes = [estimate([item]) for item in items]
     room = most_tokens - reserved
     users = _users(items, sizes, max(0, min(retained, most_tokens * 2 // 3, room)))

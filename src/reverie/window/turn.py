@@ -31,7 +31,7 @@ class Pending:
     known: list[int] = field(default_factory=list)
     """Positions, in the scope's sequence, of items that a dropped window had already."""
     begins: bool = False
-    """Whether this is all there is of the conversation, not a continuation."""
+    """Whether this is the whole conversation, not a continuation."""
     shortened: int = 0
     """Number of the caller's items that are not sent, and replaced by a note."""
     noted: int = 0
@@ -40,7 +40,7 @@ class Pending:
     """Whether the answer is fetched later."""
 
     def document(self) -> Json:
-        """As plain JSON, to be kept until the answer is fetched."""
+        """The request as plain JSON, to be stored until the answer is fetched."""
         plain = {name: getattr(self, name) for name in _KEPT}
         plain["increment"] = [item.text for item in self.increment]
         plain["repeats"] = [[match.hash, match.type, match.id, match.need] for match in self.repeats]
@@ -48,7 +48,7 @@ class Pending:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Pending:
-        """The request back; its body was sent and is not needed any more."""
+        """Restore a request, without its body, which was sent already."""
         return cls(
             increment=[Item(text) for text in document["increment"]],
             repeats=[ExpectedItem(*row) for row in document["repeats"]],

@@ -105,7 +105,7 @@ def find(tx: ReadTx, name: str) -> DreamRecord:
 
 
 def save(tx: WriteTx, actor: str, record: DreamRecord) -> int:
-    """Write a dream with its event. A final one leaves the list of those to be dreamt, and its texts."""
+    """Store a dream with its event. A final one leaves the active list, and its transcripts are dropped."""
     data = {"dream": record.id, "store": record.store, "status": record.status}
     seq = tx.append(NewEvent("memory_dream.changed", "MEMORY_DREAM", actor, data=data))
     tx.save(SPACE, complement(record.id), msgspec.json.encode(record), seq=seq)
@@ -121,7 +121,7 @@ def save(tx: WriteTx, actor: str, record: DreamRecord) -> int:
 
 
 def release(tx: WriteTx, record: DreamRecord, *, seq: int) -> None:
-    """Let go of the output store."""
+    """Release the output store."""
     try:
         store = stores.load(tx, record.output or "")
     except NotFound:
@@ -137,7 +137,7 @@ def active(tx: ReadTx) -> Iterator[DreamRecord]:
 
 
 def upcoming_dream(tx: ReadTx) -> int | None:
-    """Return the time of the next check for waiting or abandoned dreams: now, while there are any."""
+    """Return the time of the next check for dreams that wait or were abandoned: now, while there are any."""
     return tx.now if tx.documents(ACTIVE_SPACE, limit=1).items else None
 
 

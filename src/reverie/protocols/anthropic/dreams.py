@@ -1,4 +1,4 @@
-"""Dreams of memory stores: asked for, dreamt by a worker, committed in one transaction, undone.
+"""Dreams of memory stores: requested, run by a worker, and committed in one transaction.
 
 A dream reads files and sessions outside any transaction. Its commit checks that it was not canceled and that every
 text is as it was read; then it writes all files at once, or none.
@@ -77,7 +77,7 @@ class MemoryDreams:
         self._planner = DreamPlanner(parts, rules, dreams)
         self._leases = Leases(parts.store, parts.clock, read_only=parts.read_only)
 
-    # asking
+    # requests
 
     def create(
         self,
@@ -162,7 +162,7 @@ class MemoryDreams:
             report={"estimate": dict(planned.report)},
         )
 
-    # looking
+    # reads
 
     def get(self, actor: Actor, dream_id: str) -> DreamRecord:
         """A dream, also an archived one."""
@@ -232,7 +232,7 @@ class MemoryDreams:
 
         return self._rules.guard(actor.tenant, lambda _: body, Scope(actor.tenant))
 
-    # dreaming
+    # work
 
     def work(self, actor: Actor, *, holder: str) -> int:
         """Run the waiting dreams, and those abandoned by another process; return the number of dreams ended."""
@@ -247,7 +247,7 @@ class MemoryDreams:
         return done
 
     def run(self, actor: Actor, dream_id: str) -> bool:
-        """Dream one dream to its end, as a run. False when it was canceled or has ended already."""
+        """Carry out a dream to its end, as a run. False when it was canceled or has ended already."""
         actor = of_door(actor)
         try:
             record = self._begin(actor, dream_id)
@@ -390,7 +390,7 @@ class MemoryDreams:
             raise Canceled
         return record
 
-    # committing
+    # commit
 
     def _commit(
         self, actor: Actor, record: DreamRecord, planned: PlannedWrites, given: int, rules: Rules
@@ -498,7 +498,7 @@ class MemoryDreams:
         return store
 
     def _fail(self, actor: Actor, dream_id: str, fault: Exception) -> bool:
-        """Note why a dream failed."""
+        """Store the reason why a dream failed. False when it has ended already."""
         error, more = failure(fault)
 
         def body(tx: WriteTx) -> bool:
@@ -521,7 +521,7 @@ def _versions(tx: ReadTx, store: StoreRecord) -> dict[str, str]:
 
 
 def _changed(tx: ReadTx, planned: PlannedWrites) -> int:
-    """The number of words of sessions that changed or went since they were read: a forgotten one is written nowhere."""
+    """The number of session entries that changed or went since they were read: none is written that was forgotten."""
     if tx.head().seq == planned.position:
         return 0
     with tx.within(None):

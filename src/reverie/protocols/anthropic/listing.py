@@ -20,7 +20,7 @@ from reverie.store.contract import ReadTx
 MOST_ENTRIES = 2000
 """Entries without a path that a bound store shows: the newest."""
 _BEYOND = "\U0010ffff" * 257
-"""After every path of a folder: longer than a path can be."""
+"""Sorts behind every path of a folder."""
 
 
 class Memory(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Descriptions of memory stores and requests for dreams: texts that are no files. A forget by mention reaches them."""
+"""Texts of memory stores and dreams that are not files. A forget by mention reaches them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StoreTexts:
                 yield ClearedText(document, msgspec.json.encode(msgspec.structs.replace(dream, instructions=FORGOTTEN)))
 
     def release(self, tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None:
-        """Nothing is known about entries here."""
+        """Do nothing: these texts belong to no entry."""
 
 
 def _lines_without(text: str, names: Names) -> str:

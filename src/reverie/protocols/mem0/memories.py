@@ -40,8 +40,8 @@ class Memories:
         self._host = host
         self._actor = actor
         self._names: dict[str, str] = {}
-        self._secret = b""
         """Users, agents, apps and runs by ref."""
+        self._secret = b""
 
     def add(
         self,
@@ -73,10 +73,10 @@ class Memories:
         return self._document(self._find(memory_id))
 
     def page(self, filters: Mapping[str, Any], *, start: int, size: int) -> tuple[int, list[dict[str, Any]]]:
-        """Count the matching entries, and return `size` of them from `start` on, newest first.
+        """(number of matching memories, `size` of them from `start` on, newest first).
 
-        Without filters but a user's name the store counts, and nothing behind the page is read. Other filters are
-        about attributes that the store does not know: every memory is looked at, and only the page is held.
+        Without filters, or with a user's name alone, the store counts, and nothing behind the page is read. Other
+        filters concern attributes that the store does not index: every memory is read, and only the page is held.
         """
         if not filters or (set(filters) == {"user_id"} and named(filters, "user_id") is not None):
             return self._plain_page(self._refs(filters), start, size)
@@ -116,8 +116,8 @@ class Memories:
     def update(self, changes: Sequence[tuple[str, str | None, Mapping[str, Any] | None]]) -> None:
         """Replace texts or metadata of memories, (id, text, metadata), in one transaction: all of them, or none.
 
-        Their ids stay, and so do the times they were made. What is not given stays as it was read, so the change is
-        made only to what was read: a memory that is forgotten or deleted meanwhile does not come back. Raises NotFound.
+        Ids and creation times stay. A field that is not given keeps the value that was read; a memory that is forgotten
+        or deleted meanwhile does not come back. Raises NotFound.
         """
         merged: dict[str, tuple[str | None, dict[str, Any]]] = {}
         for memory_id, text, metadata in changes:
@@ -164,7 +164,7 @@ class Memories:
         return len(matching)
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
-        """The texts of a memory, oldest first, as long as they are kept."""
+        """The versions of a memory, oldest first, as far as they are kept."""
         versions = [self._find(memory_id)]
         while True:
             links = self._host.reader.links(self._actor, versions[0].ref, versions[0].id)
@@ -217,7 +217,7 @@ class Memories:
         return self._secret
 
     def _open(self) -> None:
-        """Make sure of the tenant's secret before a first write."""
+        """Make sure that the tenant has a secret before a first write."""
         self._actor.require(Right.WRITE)
         if not self._key:
             if self._host.parts.read_only:

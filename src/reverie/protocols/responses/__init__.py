@@ -1,4 +1,4 @@
-"""The Responses door: a window around the caller's own `openai` client."""
+"""The Responses API: a window around the caller's own `openai` client, and the proxy."""
 
 from reverie.protocols.responses.sdk import AsyncWindow, SyncWindow
 

@@ -44,7 +44,7 @@ class WindowSession:
         self._views: deque[list[ExpectedItem]] = deque(maxlen=_VIEWS)
         """Histories that runners may be repeating: the one each was given, and everything added since."""
         self._keeps = False
-        """Whether a runner keeps its items here; else the filter has to."""
+        """Whether a runner stores its items here; otherwise the filter does."""
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the window: the result of the last compaction, and everything since. With `limit` (else that of
@@ -60,14 +60,14 @@ class WindowSession:
         return items
 
     async def add_items(self, items: list[Any]) -> None:
-        """Grow the window, durably."""
+        """Append items to the window, durably."""
         self._keeps = True
         self.window.check_open()
         if items:
             await self._append([Item.of(item) for item in items])
 
     async def pop_item(self) -> Any:
-        """Take the newest item back; past a compaction, from the generation before it."""
+        """Remove and return the newest item; past a compaction, from the generation before it."""
         item = await self.window.pop()
         for view in self._views:
             if view:
@@ -75,7 +75,7 @@ class WindowSession:
         return item
 
     async def clear_session(self) -> None:
-        """Start over. What was said stays in the memory."""
+        """Start over. Earlier turns stay in the memory."""
         await self.window.clear()
         self._views.clear()
 

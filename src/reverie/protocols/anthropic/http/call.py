@@ -38,7 +38,7 @@ BETAS = {
 """Betas of each family; one of them is enough."""
 PAGE = "page_"
 _CHANGES = frozenset({Right.WRITE, Right.DREAM})
-"""Rights that can change something: requests of others are answered as they come, whatever key they name."""
+"""Rights to change something. Without one of them an `Idempotency-Key` has no effect."""
 _LOOK_AGAIN_SECONDS = 0.2
 
 
@@ -67,7 +67,7 @@ class AnthropicCall:
     """Counts an entry about to be stored. Raises RateLimited."""
     wait_seconds: int = 0
     again: Callable[[], Any] | None = None
-    """Poll repeated while the answer may wait; returns None for "not yet"."""
+    """Called again until it returns an answer, for at most `wait_seconds`; None means not yet."""
 
     def read(self, kind: type[T]) -> T:
         """The body as a struct."""

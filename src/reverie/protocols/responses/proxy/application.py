@@ -40,7 +40,7 @@ from reverie.protocols.responses.proxy.status import METRICS, PATH, Counts, show
 from reverie.window.messages import Messages
 
 MOST_BYTES = 64 * 2**20
-"""Longer requests are not looked into: they pass through."""
+"""Longer requests pass through unread."""
 STATUS = b"x-reverie-window-status"
 _RESPONSE = re.compile(rb"/responses/([A-Za-z0-9_-]{1,128})(/cancel)?")
 _JSON_ROUTES = (b"/responses", b"/responses/compact", b"/messages", b"/messages/count_tokens")
@@ -97,7 +97,7 @@ class Proxy:
             await self._socket(scope, receive, send)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take an upgrade on `/v1/responses`, under the same rules as a request."""
+        """Serve an upgrade on `/v1/responses`, under the same rules as a request."""
         refused = self._pages.refused(scope)
         path = normal_path(scope)
         if refused is None and path is not None and self.upstream.inside(path) == b"/responses":
@@ -117,7 +117,7 @@ class Proxy:
         await answer(sending, status, error_body(said, code))
 
     async def _check(self, scope: Scope, caller: Caller, send: Send) -> None:
-        """Refuse what does not come from a program on this machine, from the head of the request alone."""
+        """Refuse, by its head alone, a request that does not come from a program on this machine."""
         refused = self._pages.refused(scope)
         if refused is not None:
             self.counts.requests[refused.code] += 1
@@ -134,9 +134,7 @@ class Proxy:
         path = normal_path(scope)
         if path is None:
             self.counts.requests["invalid_path"] += 1
-            message = (
-                "The path is sent upstream as it is: it begins with a slash and has no segment that leads upwards."
-            )
+            message = "The path must begin with a slash and have no segment that leads upwards, however it is encoded."
             await answer(send, 400, error_body(message, "invalid_path"))
             return
         if scope["method"] == "POST" and self.upstream.inside(path) in _JSON_ROUTES and not _is_json(scope["headers"]):
@@ -195,7 +193,7 @@ class Proxy:
     async def _understood(
         self, scope: Scope, caller: Caller, headers: Sequence[Header]
     ) -> tuple[WindowRequest | None, str | None]:
-        """(the request, None) when it belongs to a window; else (None, why it passes through although it names one)."""
+        """(the request, None) when it belongs to a window; else (None, the reason when it names one all the same)."""
         if header(headers, b"content-encoding") not in (None, b"identity"):
             return None, None
         raw = await caller.look(MOST_BYTES)

@@ -246,7 +246,7 @@ class Caller:
         self._receive = receive
         self._held: list[bytes] = []
         self.read = asyncio.Event()
-        """Set when the whole request has been read: from then on the only news is that the caller left."""
+        """Set when the whole request has been read: after that the only event is that the caller leaves."""
 
     async def upload(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives, after the part already read."""
@@ -259,7 +259,7 @@ class Caller:
                 yield piece
 
     async def look(self, most: int) -> bytes | None:
-        """The whole body, which `uploaded` still yields; None when it is longer than `most`."""
+        """The whole body, which `upload` still yields; None when it is longer than `most`."""
         size = sum(map(len, self._held))
         while not self.read.is_set():
             piece = await self._next()
@@ -352,7 +352,7 @@ NEXT_STEP = {
 
 
 async def refuse(send: Send, upstream: Upstream, kind: str, extra: Sequence[Header] = ()) -> int:
-    """A 502 in the shape callers of this API understand, that says what to do."""
+    """Answer 502 in the error shape of this API, with the next step."""
     message = f"Reverie proxy: {upstream.url} did not answer ({kind}). {NEXT_STEP[kind]}"
     return await answer(send, 502, error_body(message, kind), extra)
 

@@ -10,7 +10,7 @@ MOST = 64 * 2**20
 
 
 class Events:
-    """Feed it the pieces as they come; it gives the events that are complete."""
+    """Takes the pieces of a stream as they come, and yields the events that are complete."""
 
     def __init__(self) -> None:
         self._rest = bytearray()

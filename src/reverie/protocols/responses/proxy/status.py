@@ -25,9 +25,9 @@ class Counts:
 
     started_at: int
     metrics: Metrics = field(default_factory=Metrics)
-    """The same for Prometheus."""
+    """The same counts for Prometheus."""
     requests: Counter[str] = field(default_factory=Counter)
-    """By what became of them: passed_through, windowed, client_managed_chain, upstream_fault."""
+    """By outcome: passed_through, windowed, client_managed_chain, upstream_fault, and the reasons of refusals."""
     statuses: Counter[str] = field(default_factory=Counter)
     passes: Counter[str] = field(default_factory=Counter)
     cache_loss: Counter[str] = field(default_factory=Counter)

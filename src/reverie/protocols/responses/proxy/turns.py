@@ -1,4 +1,4 @@
-"""Requests of the proxy that belong to a window: the engine's steps, done over raw HTTP, with the answer relayed.
+"""Requests of the proxy that belong to a window: the engine's steps over raw HTTP, with the answer relayed.
 
 Credentials go upstream and nowhere else: of an account the window keeps a keyed hash. An answer reaches the caller as
 the upstream sent it, a stream piece by piece.
@@ -51,7 +51,7 @@ from reverie.window.streaming import Streaming, holds_back, is_closing
 PROVIDERS = {"messages": "anthropic"}
 """By the kind of base; else `openai`."""
 MOST_OPEN = 1000
-"""Windows kept at hand; the others are read again when they are asked for."""
+"""Windows kept in memory; others are loaded again on demand."""
 BETA = b"anthropic-beta"
 _ONCE = (b"idempotency-key",)
 """Not sent again with another body."""
@@ -68,7 +68,7 @@ _FIELDS = {
 
 @dataclass(slots=True)
 class ProxyWindow:
-    """A window at hand. One turn at a time; what decides is in the store."""
+    """A window in memory, for one turn at a time. The stored window decides."""
 
     engine: Engine
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -229,7 +229,7 @@ class _Exchange:
         self._open = AsyncExitStack()
         self._sent = 0
         self._kept: bool | None = None
-        """Whether the answer was kept as a stable boundary; None: not looked at yet."""
+        """Whether the answer was kept as a stable boundary; None before it was kept."""
         message = "messages" if windows._base.kind == "messages" else "input"
         self._params = {name: value for name, value in request.body.items() if name != message}
         if not request.chained and windows._base.kind != "messages":
@@ -433,7 +433,7 @@ class _Exchange:
             return RequestOutcome(None, error=fault)
         return _outcome(reply)
 
-    # what is said about it
+    # diagnostics
 
     def _headers(self) -> list[Header]:
         """The diagnostics that are known when the answer begins."""
