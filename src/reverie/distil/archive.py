@@ -1,4 +1,4 @@
-"""The archive of a dream, addressed by content, and the index of archives."""
+"""The content-addressed archive of a dream, and the index of archives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INDEX_FIELDS = (*INDEX_NAMES[:3], "sourceCount", "byteSize", "tokenBudget", "tok
 
 
 def archive_document(sources: Sequence[Source], text: str, *, budget: int, tokenizer: str) -> dict[str, Any]:
-    """The archive of a dream. Holds no time, run, tenant, ref or output id: the same work gives the same bytes."""
+    """Build the archive of a dream, without time, run, tenant, ref or output id: the same work gives the same bytes."""
     ordered = sorted(sources, key=lambda source: (source.created_at, source.id))
     return {
         "schema": ARCHIVE_SCHEMA,
@@ -35,19 +35,19 @@ def archive_document(sources: Sequence[Source], text: str, *, budget: int, token
 
 
 def archive_bytes(document: Mapping[str, Any]) -> tuple[bytes, str]:
-    """The canonical bytes of an archive and their SHA-256."""
+    """Return the canonical bytes of an archive and their SHA-256."""
     encoded = canonical(dict(document))
     return encoded, hashlib.sha256(encoded).hexdigest()
 
 
 def work_key(sources: Sequence[Source], *, budget: int, fingerprint: str, tokenizer: str) -> str:
-    """Names one piece of work: the same sources, budget, tokenizer and distiller."""
+    """Return the key of a piece of work: equal for the same sources, budget, tokenizer and distiller."""
     document = archive_document(sources, "", budget=budget, tokenizer=tokenizer)
     return hashlib.sha256(canonical([document, fingerprint])).hexdigest()
 
 
 def topics(text: str) -> list[str]:
-    """The words a text keeps coming back to, most frequent first: for the index, from redacted text only."""
+    """Return the recurring words of a text, most frequent first: for the index, from redacted text only."""
     seen: dict[str, tuple[int, int, str]] = {}
     for place, token in enumerate(tokenize(text)):
         if not token.telling or len(token.text) < 4 or "REDACTED" in token.text or any(c.isdigit() for c in token.text):
@@ -95,7 +95,7 @@ def index_document(archives: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def split_index(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The index file, which has no text of any entry, and its readable companion, by output."""
+    """Split an index into the file, which has no words of any entry, and the readable fields by output."""
     items = [{name: item[name] for name in INDEX_FIELDS} for item in document["archives"]]
     more = {
         item["outputId"]: {name: value for name, value in item.items() if name not in INDEX_FIELDS}
@@ -105,7 +105,7 @@ def split_index(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
 
 
 def checked_item(item: Any) -> dict[str, Any]:
-    """One archive of an index file; raises ValueError when it is not one."""
+    """Return one item of an index file. Raises ValueError if it is malformed."""
     wanted = {name: str if name in INDEX_NAMES else int for name in INDEX_FIELDS}
     if not isinstance(item, dict) or any(not isinstance(item.get(name), kind) for name, kind in wanted.items()):
         raise ValueError("not an index of archives")
@@ -113,7 +113,7 @@ def checked_item(item: Any) -> dict[str, Any]:
 
 
 def index_page(document: Mapping[str, Any]) -> str:
-    """The same index for people."""
+    """Render the index as Markdown."""
     lines = ["# Memory index", ""]
     ref = None
     for item in document["archives"]:

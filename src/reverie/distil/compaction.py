@@ -1,7 +1,7 @@
-"""Compaction: many entries as one text, within a number of bytes. No tokens, no model, no word of its own.
+"""Compaction: many entries as one text of limited bytes. No tokens, no model, no new words.
 
-Texts that fit are kept word for word, each once. The rest is distilled, counting bytes instead of tokens; when
-even that is too large, the text is cut, never inside a character or a marker.
+If all texts fit, they are kept word for word, each once. Otherwise they are distilled, counting bytes instead of
+tokens; if even that is too large, the text is cut, never inside a character or a marker.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ MOST_DISTILLED = 2 * 2**20  # beyond this, distilling would take longer than a c
 
 
 def joined(sources: Sequence[Source]) -> str:
-    """Every text once, oldest first, a line end between two."""
+    """Join the texts, each once, oldest first, one per line."""
     return "\n".join(dict.fromkeys(source.content for source in sources))
 
 
 def unweighed(sources: Sequence[Source]) -> Work:
-    """Work that is not counted in tokens."""
+    """Return work without token counts."""
     return Work(tuple(sources), PreparedSources(tuple(sources), (), (), (), ()), 0, 0, 0)
 
 
 def compacted(sources: Sequence[Source], clean: Callable[[str], str], *, most: int) -> tuple[str, frozenset[str]]:
-    """The sources joined, redacted as one text, then brought to at most `most` bytes.
+    """Join the sources, redact them as one text, and bring it to at most `most` bytes.
 
-    Also the ids of sources with a must-keep statement that is not in the text.
+    Also return the ids of sources with a must-keep statement that is not in the text.
     """
     text = clean(joined(sources))
     if size(text) <= most:
@@ -50,7 +50,7 @@ def compacted(sources: Sequence[Source], clean: Callable[[str], str], *, most: i
 
 
 def needs(sources: Sequence[Source]) -> dict[str, int]:
-    """By source, the bytes of its must-keep statements; a statement of several sources counts for the oldest."""
+    """Map sources to the bytes of their must-keep statements; one of several sources counts for the oldest."""
     order = {source.id: at for at, source in enumerate(sources)}
     found: dict[str, int] = {}
     for item in ExtractiveDistiller().prepare(sources).candidates:
@@ -61,7 +61,7 @@ def needs(sources: Sequence[Source]) -> dict[str, int]:
 
 
 def cut(text: str, most: int, count: Callable[[str], int]) -> str:
-    """The longest beginning of `text` that counts at most `most`; no character and no marker is split.
+    """Return the longest prefix of `text` of at most `most` by `count`; no character and no marker is split.
 
     Never blank: an ellipsis when nothing fits.
     """
@@ -76,7 +76,7 @@ def cut(text: str, most: int, count: Callable[[str], int]) -> str:
         else:
             high = middle
     kept = _whole(text, low)
-    while kept and count(kept) > most:  # counting tokens is not quite monotonous
+    while kept and count(kept) > most:  # token counts are not quite monotonic
         kept = _whole(text, len(kept) - 1)
     if kept.strip():
         return kept
@@ -84,12 +84,12 @@ def cut(text: str, most: int, count: Callable[[str], int]) -> str:
 
 
 def size(text: str) -> int:
-    """UTF-8 bytes."""
+    """Return the number of UTF-8 bytes."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _whole(text: str, end: int) -> str:
-    """`text[:end]` without the marker, or the beginning of one, that would be split."""
+    """Return `text[:end]` without the beginning of a marker that would be split."""
     start = text.rfind(_OPENING[0], 0, end)
     while start >= 0 and end - start < 80:
         if text.startswith(_OPENING, start):

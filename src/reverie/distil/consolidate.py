@@ -1,9 +1,8 @@
-"""Reconciling standing memory, without a model: which entries say the same, and which were overtaken.
+"""Reconciliation of standing memory without a model: duplicates, and entries that were overtaken.
 
-Two entries *say the same* when they are exact or near duplicates of one author: the newest wording stays. An entry
-*overtakes* another when both are statements of the same author, it gives a newer value for the same thing (`updates`),
-and the older one says nothing else. Routine status lines never overtake each other. Contradictions between different
-authors are left alone: they are not ours to decide.
+Two entries are *duplicates* when one author said the same or nearly the same twice: the newest wording stays. An entry
+*overtakes* another of the same author when it gives a newer value for the same thing (`updates`) and the older one says
+nothing else. Routine status lines never overtake each other. Contradictions between different authors are left alone.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Merge:
 
 
 def reconcile(sources: Sequence[Source], distiller: ExtractiveDistiller) -> list[Merge]:
-    """Merges among `sources`: each entry is kept, or merged into exactly one other. A second pass finds nothing."""
+    """Return the merges: each entry is kept, or merged into exactly one other. A second pass finds none."""
     prepared = distiller.prepare(sources)
     merges = [Merge(group.kept, group.merged, "duplicate") for group in prepared.collapsed]
     single = [source for source in prepared.sources if not source.pinned and len(split(source.content)) == 1]

@@ -1,9 +1,9 @@
-"""Courtesies: greetings, thanks, acknowledgements. They say nothing, in any of thirty languages.
+"""Courtesies: greetings, thanks and acknowledgements in thirty languages, which carry no information.
 
-A statement is a courtesy when it is made of the phrases of one list (`courtesies.txt`) and nothing else, a name it
-addresses apart: `Guten Morgen zusammen!`, `Thanks, Ines!`, `了解しました。ありがとうございます。` Drawn-out words
-(`heyyy`), laughter of any length, emoticons and missing accents make no difference. A word on no list makes it a
-statement like any other.
+A statement is a courtesy when it consists of phrases from one list (`courtesies.txt`), apart from a name that it
+addresses: `Guten Morgen zusammen!`, `Thanks, Ines!`, `了解しました。ありがとうございます。` Drawn-out words
+(`heyyy`), laughter of any length, emoticons and missing accents make no difference. Any other word
+makes it a statement like any other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib import resources
 from reverie.distil.lexicon import MONTH_NAMES, word_set
 
 _LONGEST = 64
-"""Characters above which nothing is a mere courtesy."""
+"""Characters above which no text is a mere courtesy."""
 _MOST_WORDS = 6
 _BREAK = re.compile(
     r"[\s.,;:!?…。！？、，،؟؛·।()\"“”„«»¡¿~～〜*_^\u200d\u200e\u200f\u2600-\u27bf\ufe0f\U0001F300-\U0001FAFF]+"
@@ -35,7 +35,7 @@ _ANSWERS = word_set(
     " não nee precies nej precis tak nie ano ne da nu igen nem evet hayır ya tidak then and all"
     " oh ooh ah aha aw aww hm hmm um uh so"
 )
-"""Words after which the next word belongs to the answer and is not a name being addressed."""
+"""Words after which the next word belongs to the answer and is no form of address."""
 _DAYS = MONTH_NAMES | word_set("monday tuesday wednesday thursday friday saturday sunday")
 
 
@@ -48,7 +48,7 @@ def _phrases() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _lengths() -> dict[str, int]:
-    """The most words of a phrase, by its first word."""
+    """Map the first words of phrases to the length in words of the longest phrase."""
     found: dict[str, int] = {}
     for phrase in _phrases():
         first, *others = phrase.split(" ")
@@ -57,7 +57,7 @@ def _lengths() -> dict[str, int]:
 
 
 def _unaccented(phrase: str) -> str:
-    """A phrase in Latin letters as people in a hurry write it; any other as it is."""
+    """Return a phrase in Latin letters without accents; any other as it is."""
     bare = "".join(c for c in unicodedata.normalize("NFKD", phrase) if not unicodedata.combining(c))
     return bare if bare.isascii() else phrase
 
@@ -96,7 +96,7 @@ def _is_name(word: str) -> bool:
 
 
 def _unspaced(word: str, known: frozenset[str]) -> bool:
-    """The same for a script without spaces: phrases one after the other."""
+    """Whether a word in a script without spaces is a sequence of phrases."""
     if not _UNSPACED.search(word):
         return False
     while word:

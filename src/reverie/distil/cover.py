@@ -1,8 +1,8 @@
-"""Choose the statements with the most information for their tokens, without repetition.
+"""Choose the statements with the most information per token, without repetition.
 
-Lazy greedy over a submodular gain: a concept next to the same neighbour counts less each time it is
-repeated. Integers only; ties go to the earlier statement. A statement is scored again only when one of
-its concepts was chosen since, so the work stays near-linear.
+Lazy greedy selection over a submodular gain: a concept after the same neighbour counts less each time it
+is repeated. Integers only; ties go to the earlier statement. A statement is scored again only at the top
+of the heap, so the work stays near-linear.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from reverie.core.pause import paced
 
 _REPEATED = (1000, 600, 360, 216, 130)  # per mille: weight of a concept after n repetitions
-_PATIENCE = 200  # statements in a row that may be too long for what is left
+_PATIENCE = 200  # statements in a row that may exceed the remaining tokens
 _OVERHEAD = 11  # tokens of a line on top of its words
 
 
 def densest(weights: Sequence[Sequence[int]], costs: Sequence[int], among: Iterable[int]) -> int:
-    """The statement with the most information for its tokens, before any is chosen."""
+    """Return the statement with the most information per token, before any is chosen."""
     return min(among, key=lambda i: (-(sum(weights[i]) * 1000 * 64 // (costs[i] + _OVERHEAD)), i))
 
 
@@ -31,11 +31,11 @@ def order(
     first: Iterable[int],
     enough: int,
 ) -> list[int]:
-    """Statement indices, best first, while their costs add up to at most `enough`.
+    """Return statement indices, best first, while their costs add up to at most `enough`.
 
-    `concepts[i]` are the concept numbers of statement i, `weights[i]` what each of them weighs in it.
-    `needs[i]` is an earlier statement without which i is not understood: it is chosen before i, and
-    its cost counts as long as it is not. `first` come first whatever they weigh.
+    `concepts[i]` are the numbers of the concepts of statement i, `weights[i]` their weights in it. `needs[i]` is
+    an earlier statement without which i is not understood: it is chosen before i, and until then its cost counts
+    for i. The statements of `first` come first whatever their weight.
     """
     repeats: dict[int, int] = {}
     most = len(_REPEATED) - 1
@@ -57,7 +57,7 @@ def order(
         return gain * 64 // (cost + _OVERHEAD)
 
     def missing(i: int) -> list[int]:
-        """Return the statement and its prerequisites, as far as not chosen."""
+        """Return the statement and its prerequisites that are not chosen yet."""
         chain = []
         at: int | None = i
         while at is not None and at not in chosen:
@@ -73,7 +73,7 @@ def order(
                 n = repeats.get(concept, 0)
                 if n < most:
                     repeats[concept] = n + 1
-        for at in chain:  # what leans on them has become cheaper
+        for at in chain:  # their dependents have become cheaper
             for other in leaning.get(at, ()):
                 if other not in chosen:
                     heapq.heappush(heap, (-density(other), other))

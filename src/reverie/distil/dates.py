@@ -1,9 +1,9 @@
-"""Dates of a text: how a day is written, and what "yesterday" meant on the day it was said.
+"""Dates in a text: the spelling of days, and the anchoring of relative dates such as "yesterday".
 
-An entry is read long after it was written, so words that point from the day of writing are
-anchored to it: `yesterday` becomes `on 7 May`, `last month` becomes `in April 2023`, `last week`
-becomes `the week before` (it is under the heading of its day). Only expressions with one
-meaning are touched; `recently`, `last summer` or `in a few days` stay as they are.
+An entry is read long after it was written, so dates relative to the day of writing are anchored
+to it: `yesterday` becomes `on 7 May`, `last month` becomes `in April 2023`, `last week` becomes
+`the week before` (the heading gives the day). Only unambiguous expressions are replaced;
+`recently`, `last summer` or `in a few days` stay as they are.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _EARLIEST, _LATEST = date(1, 1, 10).toordinal(), date(9999, 12, 20).toordinal()
 
 
 UNKNOWN_DAY = date(1970, 1, 1)
-"""The day of a text that has no time: not written as a heading, and nothing is anchored to it."""
+"""The day of a text without a time: it gets no heading, and nothing is anchored to it."""
 
 
 @lru_cache(4096)
 def day_of(created_at: int) -> date:
-    """The UTC day of a time in milliseconds; times no calendar holds count as its first or last days."""
+    """Return the UTC day of a time in milliseconds, clamped to the days that a calendar can hold."""
     ordinal = date(1970, 1, 1).toordinal() + created_at // 86_400_000
     return date.fromordinal(min(max(ordinal, _EARLIEST), _LATEST))
 
@@ -59,7 +59,7 @@ def spell(day: date) -> str:
 
 
 def anchor(text: str, day: date) -> str:
-    """`text` with its relative dates spelled out as seen from `day`."""
+    """Replace relative dates in `text` by dates as seen from `day`."""
     if day == UNKNOWN_DAY or not _HINT.search(text):
         return text
 

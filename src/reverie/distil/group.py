@@ -1,7 +1,7 @@
 """Grouping: the entries that become one text together. Pure and deterministic: the same entries, the same groups.
 
-Borders are never crossed. Inside them entries go by task, then by kind, then by meaning: in order of age, each joins
-the first cluster whose middle is near enough (cosine of at least 0.6), or begins one.
+A group never crosses a border. Within one, entries are grouped by task, then by kind, then by meaning: in order of age,
+each joins the first cluster whose centroid is near enough (cosine of at least 0.6), or starts one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST = 25
-"""Entries of one group."""
+"""Most entries of one group."""
 MOST_TOKENS = 8000
-"""Tokens of one group's entries together; one entry alone may have more."""
+"""Most tokens of the entries of one group; a single entry may have more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Member:
     id: str
     epoch: int
     border: Hashable
-    """Key of entries that may share a group; others must not be mixed."""
+    """Only entries with the same border may share a group."""
     task: str | None
     kind: str
     tokens: int
     vector: bytes | None = None
-    """int8; None: its meaning is not known, and its kind decides alone."""
+    """int8; None if the meaning is unknown, then the kind alone decides."""
 
 
 class _Cluster:
@@ -39,7 +39,7 @@ class _Cluster:
         self.middle: NDArray[np.int64] | None = None
 
     def near(self, vector: NDArray[np.int64] | None) -> bool:
-        """Cosine of at least 0.6 with the middle, in whole numbers: no machine rounds them differently."""
+        """Whether the cosine with the centroid is at least 0.6, in integers: no machine rounds them differently."""
         if vector is None or self.middle is None:
             return vector is None and self.middle is None
         if len(vector) != len(self.middle):
@@ -54,7 +54,7 @@ class _Cluster:
 
 
 def group(members: Sequence[Member], *, most: int = MOST, tokens: int = MOST_TOKENS) -> list[list[str]]:
-    """The ids of each group, oldest first. Every member is in exactly one."""
+    """Return the ids of each group, oldest first. Every member is in exactly one group."""
     ordered = sorted(members, key=lambda member: (member.epoch, member.id))
     shelves: dict[tuple[Hashable, ...], list[_Cluster]] = {}
     for member in ordered:
@@ -74,7 +74,7 @@ def group(members: Sequence[Member], *, most: int = MOST, tokens: int = MOST_TOK
 
 
 def _parts(members: Sequence[Member], *, most: int, tokens: int) -> list[list[str]]:
-    """Slices of about equal length, none above the limits."""
+    """Divide members into slices of about equal length, none above the limits."""
     wanted = -(-len(members) // most)
     length = -(-len(members) // wanted)
     parts: list[list[str]] = []

@@ -1,9 +1,8 @@
-"""Write chosen statements as text: a heading per day, a line per speaker or subject, oldest day first. Where
-there is room every entry has a line of its own: it reads better and is found better.
+"""Layout of the chosen statements: a heading per day, a line per speaker or subject, oldest day first.
 
-Notes of many different days have a heading per month instead: a heading per note would cost too much. There the
-day follows a statement whose meaning depends on it. A text that would be longer than its sources has a
-heading per month without the days, or none.
+Where there is room, every entry has a line of its own, which is easier to read and to find. Notes of many different
+days have a heading per month, since a heading per note would cost too much; the day then follows statements whose
+meaning depends on it. A text that would be longer than its sources has a heading per month without days, or none.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from reverie.distil.dates import MONTHS, UNKNOWN_DAY, spell
 from reverie.distil.statements import Candidate
 
 LONGEST_LINE = 56
-"""Words and marks of a line that goes on with another entry of the same speaker."""
+"""Words and marks, at most, of a line with several entries of one speaker."""
 _LONGEST_ENTRY = 112
-"""Words and marks of a line that goes on with the same entry: what was said at once is found and read at once."""
+"""Words and marks, at most, of a line with one entry: statements made together are found together."""
 
 
 _FEW = 6
 """Statements below which every day keeps its heading."""
 _WIDE_ENDS = frozenset("。！？")
 _DATED = frozenset({"fact", "decision", "task", "status"})
-"""Kinds of statement that are read with the day they were made on."""
+"""Kinds of statement that need the day on which they were made."""
 
 
 def heading(day: date, *, monthly: bool) -> str:
@@ -33,7 +32,7 @@ def heading(day: date, *, monthly: bool) -> str:
 
 
 def is_sparse(items: Sequence[Candidate]) -> bool:
-    """Whether these are notes, most of them of a day of their own."""
+    """Whether these are notes without speakers, most of them from different days."""
     if len(items) < _FEW or any(item.speaker for item in items):
         return False
     return len({item.day for item in items}) * 5 > len(items) * 3
@@ -44,8 +43,11 @@ def wording(item: Candidate) -> str:
 
 
 def render(items: Sequence[Candidate], most: int | None = None, *, apart: bool = False) -> str:
-    """The text of statements given in canonical order. `most`: characters of their sources; `apart`: every entry has a
-    line of its own, if the text is still no longer than its sources."""
+    """Return the text of statements given in canonical order.
+
+    `most`: characters of their sources. `apart`: every entry gets a line of its own, unless the text would then be
+    longer than its sources.
+    """
     monthly = is_sparse(items)
     text = _render(items, monthly=monthly, days=monthly, heads=True, apart=True) if apart else ""
     if apart and most is not None and len(text) <= most:
@@ -103,8 +105,8 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
 
 
 def _joined(statements: Sequence[str]) -> str:
-    """Statements as sentences of one line; after a semicolon where the next does not begin like a sentence, after
-    nothing more where a colon announces it."""
+    """Join statements as sentences of one line: with a semicolon where the next does not begin like a sentence, without
+    a mark after a colon."""
     out = statements[0]
     for text in statements[1:]:
         if out[-1] in _WIDE_ENDS:

@@ -1,7 +1,7 @@
-"""Known secrets that were taken apart: by line breaks, blanks, invisible characters, or the layout of a list.
+"""Registered secrets split by line breaks, blanks, invisible characters, or the layout of a list.
 
-The redactor finds a value in one piece. Text made from many pieces can hold one in two; this looks at
-the text with everything between the pieces taken out, and marks the original span.
+The redactor finds a value in one piece. Text made from many pieces can hold a value in two; this module
+searches the text without the separators, and replaces the original span by the marker.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LAYOUT = re.compile(
 
 
 def clean(text: str, redactor: Redactor, known: KnownSecrets) -> str:
-    """Derived text as it may be stored: redacted like a fresh write, and mended, until neither finds anything.
+    """Redact derived text like a fresh write, and mend split values, until neither finds anything.
 
     Raises RedactionFailed for text that is built never to come to rest.
     """
@@ -40,7 +40,7 @@ def clean(text: str, redactor: Redactor, known: KnownSecrets) -> str:
 
 
 def clean_each(texts: Sequence[str], redactor: Redactor, known: KnownSecrets) -> list[str | None]:
-    """`clean` of every text, quick where most texts hold nothing; None for one that never comes to rest."""
+    """Apply `clean` to every text, fast where most have no finding; None for a text that never comes to rest."""
     found: list[str | None] = []
     for redacted in redactor.many(texts, known):
         text, mended = mend(redacted.text, known)
@@ -52,7 +52,7 @@ def clean_each(texts: Sequence[str], redactor: Redactor, known: KnownSecrets) ->
 
 
 def mend(text: str, known: KnownSecrets) -> tuple[str, int]:
-    """`text` with every value in pieces replaced by its marker, and how many there were."""
+    """Replace every split value in `text` by its marker; also return their number."""
     if not known:
         return text, 0
     found = 0
@@ -84,7 +84,7 @@ def _joined(text: str, known: KnownSecrets, between: re.Pattern[str]) -> tuple[s
 
 
 def _origin(pieces: list[str], starts: list[int]) -> list[int]:
-    """For every byte of the joined pieces the character of the text it belongs to."""
+    """Map every byte of the joined pieces to the index of its character in the text."""
     origin: list[int] = []
     for piece, start in zip(pieces, starts, strict=True):
         for place, character in enumerate(piece, start=start):

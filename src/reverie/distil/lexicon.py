@@ -1,7 +1,7 @@
-"""The few word lists the model-free distiller knows, all English.
+"""Word lists of the model-free distiller, all English.
 
-Other languages lose nothing by them: a word on no list counts as content, so a text in another
-language is quoted instead of shortened.
+Text in other languages loses nothing: a word on no list counts as content, so such a text is quoted
+instead of shortened.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FUNCTION = (
     )
 )
 
-# Words with which a turn opens, answers or closes, and that say nothing of their own.
+# Words that open, answer or close a turn and carry no information.
 INTERJECTIONS = word_set(
     "hey hi hello hiya howdy wow whoa woah woo woohoo yay oh ooh ah aw aww awww haha hahaha lol yeah yep"
     " yup yes ya nope nah sure ok okay alright right thanks thank thx ty please bye goodbye cheers congrats"
@@ -52,13 +52,13 @@ INTERJECTIONS = word_set(
     " lovely wonderful fantastic perfect good morning evening afternoon"
 )
 
-# Words that only turn the volume up or down.
+# Words that only change the intensity.
 INTENSIFIERS = word_set(
     "really very super totally absolutely definitely truly actually basically literally simply quite"
     " extremely incredibly honestly certainly completely seriously pretty just"
 )
 
-# Judgements and moods: worth a word, not a line.
+# Judgements and moods: kept inside a statement, but no reason to keep it.
 EVALUATIVE = word_set(
     "good great nice cool awesome amazing wonderful fantastic lovely beautiful incredible stunning"
     " gorgeous perfect excellent brilliant sweet fun happy glad excited exciting thrilled proud thankful"
@@ -84,19 +84,19 @@ OPENERS = word_set("yeah yep yes wow oh hey haha btw well ok okay hmm um")
 # First words of thanks and wishes.
 POLITE = word_set("thanks thank thx congrats congratulations kudos cheers welcome")
 
-# A clause with one of these limits what the others say.
+# A clause with one of these qualifies the other clauses.
 CONDITIONS = word_set("if unless until except only maybe perhaps probably possibly might allegedly supposedly")
 
 FIRST_PERSON = word_set("i my i'm i've i'd i'll me we our we're we've we'll us")
 SECOND_PERSON = word_set("you your you're you've you'll you'd yours")
 
-# A statement that opens with one of these leans on the one before it.
+# A statement that opens with one of these depends on the one before it.
 VAGUE = word_set("it it's its this that that's these those they they're he she he's she's")
 
-# Of those, the ones that may also stand before a noun ("this book").
+# Those of them that may also precede a noun ("this book").
 POINTING = word_set("its this that these those")
 
-# A clause that opens with one of these hangs on the clause before it.
+# A clause that opens with one of these depends on the clause before it.
 BOUND = word_set("because since when if that which who whose where while than until unless as to")
 
 NUMBERS = word_set("one two three four five six seven eight nine ten eleven twelve")

@@ -1,10 +1,10 @@
-"""Must-keep statements: those a distillate may not lose.
+"""Must-keep statements: those that a distillate may not lose.
 
-*Declared* items are what an author marked: pinned entries, entries of a binding kind (constraint,
-decision, human_directive), sentences that open with a marker such as `TODO:` or `Decision:`. A
+*Declared* items are marked by their author: pinned entries, entries of a binding kind (constraint,
+decision, human_directive), sentences that begin with a marker such as `TODO:` or `Decision:`. A
 distillate without one of them is refused. *Inferred* items are sentences that merely read like a
 rule, a decision or an open commitment ("we will ... by Friday"); they weigh more and are reported,
-but everyday talk is full of them, so they do not make a distillate fail.
+but everyday talk is full of them, so a distillate may lack one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reverie.distil.value import UNKNOWN, Value, language_of
 from reverie.search.languages import ENGLISH
 
 Why = str
-"""`pinned`, `kind` or `marker` for what was declared; `rule` or a class of the value model for what was judged."""
+"""`pinned`, `kind` or `marker` for declared items; else a rule by pattern or a class of the value model."""
 
 BINDING_KINDS = frozenset({"constraint", "decision", "human_directive"})
 _MARKER = re.compile(
@@ -52,7 +52,7 @@ _COMMITMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MustKeep:
-    """A sentence, its place and why it counts. `declared` ones are required."""
+    """A sentence, its source and the reason to keep it. Declared ones are required."""
 
     source_id: str
     text: str
@@ -64,7 +64,7 @@ class MustKeep:
 
 
 def declared(source: Source, sentence: str) -> Why | None:
-    """Return the reason why `sentence` is required, if it is."""
+    """Return the reason why `sentence` is required; None if it is not."""
     if source.pinned:
         return "pinned"
     if source.kind in BINDING_KINDS:
@@ -73,21 +73,21 @@ def declared(source: Source, sentence: str) -> Why | None:
 
 
 def declares(source: Source) -> bool:
-    """True if any sentence of the source may be required (quick: it may also say yes without need)."""
+    """Whether a sentence of the source may be required: a quick test that may also be true for none."""
     return source.pinned or source.kind in BINDING_KINDS or _MARKED.search(source.content) is not None
 
 
-# One of these words is in every sentence the patterns above can match.
+# Matches every sentence that one of the patterns above matches.
 _ANY = re.compile("|".join(p.pattern for p in (_RULE, _DECISION, _COMMITMENT)), re.IGNORECASE)
 
 
 def is_weighty(sentence: str) -> bool:
-    """True if `inferred` would find a reason."""
+    """Whether `inferred` would find a reason."""
     return not sentence.endswith("?") and _ANY.search(sentence) is not None
 
 
 def inferred(sentence: str) -> Why | None:
-    """Return the reason why `sentence` seems to matter, if it does. Questions never do."""
+    """Return the reason why `sentence` seems to matter; None if it does not. Questions never do."""
     if not is_weighty(sentence):
         return None
     if _RULE.search(sentence):
@@ -102,23 +102,23 @@ def inferred(sentence: str) -> Why | None:
 _FORBIDS = re.compile(
     r"\b(?:must(?: not|n't)(?! have been)|not allowed|forbidden|under no circumstances)\b", re.IGNORECASE
 )
-"""Prohibitions, which count whatever else the statement says: `must not have cheese, she was sick all night`."""
+"""Prohibitions, which must be kept whatever else the statement says: `must not have cheese, she was sick`."""
 _CHANGES = re.compile(
     r"(?:we |i )?(?:raised|lowered|increased|reduced|extended|changed|set|limited|moved)\b[^.;:]{3,60} to \d",
     re.IGNORECASE,
 )
-"""Changes of a value, which read like a report: `Raised the timeout to 40 minutes`. The value before is overtaken."""
+"""Changes of a value, which read like a report: `Raised the timeout to 40 minutes`. The earlier value is overtaken."""
 _NEUTRAL = 1024
-"""The value of a statement that the model finds as likely to matter as not: `That must have been scary!` is below."""
+"""The weight of a statement that is as likely to matter as not: `That must have been scary!` is below."""
 
 
 _ASSISTANTS = word_set("assistant ai model chatbot")
-"""Speakers that are models by their names."""
+"""Names of speakers that are models."""
 _LONG_ANSWER = 60
-"""Words of an answer from which on it gives advice, and not only what was asked for."""
+"""Blanks from which on an answer gives advice, not only what was asked for."""
 _ADDRESSES = re.compile(r"(?i)\b(?:you|your|you're|you'll)\b")
 _PARTICULAR = re.compile(r"(?i:\b(?:i|we|me|us|my|our)\b)|[\d@`/_]|\w\.\w|[^\s.:!?*_\"'“(-][\s\"'“(*_]+[A-Z]")
-"""Words of a statement about someone or something in particular: the speaker, a figure, an identifier, a name."""
+"""Signs of a particular statement: the speaker, a figure, an identifier, a name."""
 
 
 def advises(source: Source) -> bool:
@@ -136,12 +136,12 @@ def advises(source: Source) -> bool:
 _SETTLED = frozenset({"identity", "commitment", "decision", "configuration", "artifact"})
 _ERRANDS = frozenset({"instruction", "task"})
 _NAMED = re.compile(r"[@`/_]|\w\.\w|[^\s.:!?*_\"'“(-][\s\"'“(*_]+[A-Z]")
-"""A thing or a person that a statement names."""
+"""A named thing or person."""
 
 
 def _settles(sentence: str, value: Value) -> bool:
-    """Whether a statement of general advice says what was settled, or what to do with something that it names. Figures
-    of a price list or a recipe are facts like others."""
+    """Whether a statement of general advice says what was settled, or what to do with something named. Figures of a
+    price list or a recipe are facts like others."""
     if value.kind in _ERRANDS:
         return _NAMED.search(sentence) is not None
     return value.kind in _SETTLED and _PARTICULAR.search(sentence) is not None
@@ -163,7 +163,7 @@ def matters(sentence: str, value: Value, *, advice: bool = False) -> bool:
 
 
 def reasons_of(sources: Sequence[Source]) -> list[Sequence[Reason]]:
-    """The reasons to keep each phrase of every source."""
+    """Return the reasons to keep each phrase of every source."""
     fresh = [source for source in sources if source.memo.reasons is None]
     for source, said, values in paced(zip(fresh, phrases_of(fresh), values_of(fresh), strict=True)):
         source.memo.reasons = [
@@ -174,7 +174,7 @@ def reasons_of(sources: Sequence[Source]) -> list[Sequence[Reason]]:
 
 
 def find(sources: Sequence[Source], without: Set[tuple[str, str]] = frozenset()) -> tuple[MustKeep, ...]:
-    """Every must-keep statement of the sources, in their order.
+    """Return every must-keep statement of the sources, in their order.
 
     `without`: statements that were overtaken, each with the id of its source.
     """

@@ -1,4 +1,4 @@
-"""Phrases of sources, with their dates anchored, and the verdicts on them. Each source is read once in a dream."""
+"""Phrases of sources with anchored dates, and the verdicts on them. A dream reads each source once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PHOTO = re.compile(r"^([a-z ]+: )(?:an? )?(?:close[- ]up )?(?:photo|photograph|
 
 
 def phrases_of(sources: Sequence[Source]) -> list[Sequence[Phrase]]:
-    """The phrases of every source; none for blank content."""
+    """Return the phrases of every source; none for blank content."""
     fresh = [source for source in sources if source.memo.phrases is None]
     if fresh:
         days = [day_of(source.created_at) for source in fresh]
@@ -43,8 +43,8 @@ def phrases_of(sources: Sequence[Source]) -> list[Sequence[Phrase]]:
 
 
 def judge(texts: Sequence[str]) -> list[Value]:
-    """The verdicts on statements; on a question that states something, that on its stated part where it matters more:
-    of `I get carsick, so could you plan it by train?` the request is chatter."""
+    """Return the verdicts on statements. A question that states something gets the verdict on its stated part, if that
+    matters more: in `I get carsick, so could you plan it by train?` the request is chatter."""
     values = model().judge(texts)
     stated = {n: join(facts(tokenize(text))) for n, text in enumerate(texts) if text.endswith("?")}
     asked = [n for n, text in stated.items() if text]
@@ -55,7 +55,7 @@ def judge(texts: Sequence[str]) -> list[Value]:
 
 
 def values_of(sources: Sequence[Source]) -> list[Sequence[Value]]:
-    """The verdicts on the phrases of every source, asked for together."""
+    """Return the verdicts on the phrases of every source, judged in one batch."""
     fresh = [source for source in sources if source.memo.values is None]
     if fresh:
         said = phrases_of(fresh)

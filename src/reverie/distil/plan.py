@@ -1,4 +1,4 @@
-"""Planning: which entries a dream takes, in what order, and what the budget allows. Pure; touches nothing.
+"""Planning: selects and orders the entries of a dream and computes what the budget allows. Pure.
 
 The accounting, exact and the same everywhere: input is the tokens of the source lines handed to the distiller after
 exact and near duplicates were collapsed; output is the tokens of the archive's text; the budget caps their sum.
@@ -24,11 +24,11 @@ Count = Callable[[str], int]
 DREAM_KIND = "dream"
 DAY_MS = 86_400_000
 SMALL = 200
-"""Below this many tokens of output there is no point in squeezing further."""
+"""Tokens of output below which further squeezing is pointless."""
 
 
 class Share(NamedTuple):
-    """The share of its sources that a text may have, per mille: of all statements, or of those that need not be kept,
+    """The size that a text may have, per mille of its sources: of all statements, or of those that need not be kept,
     whichever is more."""
 
     of_input: int
@@ -37,7 +37,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Sources made ready, and what distilling them takes."""
+    """Prepared sources, and the tokens that distilling them takes."""
 
     sources: tuple[Source, ...]
     prepared: PreparedSources
@@ -47,11 +47,11 @@ class Work:
     rest: int = 0
     """Tokens of the statements that need not be kept."""
     most: int = 0
-    """Tokens of the text with every statement unshortened: no text is longer."""
+    """Tokens of the text with every statement unshortened, the longest possible."""
 
     @property
     def minimum_required(self) -> int:
-        """The smallest budget with which these sources can be distilled, exactly."""
+        """The exact smallest budget with which these sources can be distilled."""
         return self.input_tokens + self.least_output
 
     @property
@@ -60,7 +60,7 @@ class Work:
         return 0 < self.least_output < self.tokens_before
 
     def wanted(self, share: Share) -> int:
-        """Tokens of a text that has its share, without regard to a budget."""
+        """Return the tokens of a text of this share, whatever the budget."""
         return min(self._share(share), self.most)
 
     def _share(self, share: Share) -> int:
@@ -68,18 +68,18 @@ class Work:
         return max(rest, self.input_tokens * share.of_input // 1000)
 
     def output_limit(self, budget: int, share: Share, *, shrink: bool = True, floor: int = SMALL) -> int:
-        """The most tokens the output may have: its share, never below what must be kept."""
+        """Return the most tokens of the output: its share, no less than must be kept, within the budget."""
         room = min(max(self._share(share), floor), budget - self.input_tokens)
         return min(room, self.tokens_before - 1) if shrink else room
 
 
 def line(source: Source) -> str:
-    """A source as it is handed to a distiller: when, who, what."""
+    """Return a source as the distiller gets it: date, speaker, text."""
     return lines([source])[0]
 
 
 def lines(sources: Sequence[Source]) -> list[str]:
-    """Sources as they are handed to a distiller, each day spelled once."""
+    """Return sources as the distiller gets them; each day is spelled once."""
     days = {source.created_at // DAY_MS: source.created_at for source in sources if source.created_at}
     spelled = {day: spell(day_of(at)) for day, at in days.items()}
     made = []
@@ -91,7 +91,7 @@ def lines(sources: Sequence[Source]) -> list[str]:
 
 
 def hot_texts(entries: Sequence[Entry]) -> list[str]:
-    """Entries as hot memory reads: their words with speaker and subject, which the lines of a dream name too."""
+    """Return the texts of entries in hot memory, with speaker and subject, as the lines of a dream have them."""
     labels = [
         labelled(who, entry.subject, entry.content) if entry.subject else who
         for entry, who in zip(entries, _speakers(entries), strict=True)
@@ -103,9 +103,9 @@ def hot_texts(entries: Sequence[Entry]) -> list[str]:
 
 
 def to_sources(entries: Sequence[Entry], earlier: Iterable[Source] = ()) -> list[Source]:
-    """Entries as a distiller sees them, each with its subject where there are several; one spelling for each.
+    """Convert entries to sources. Where they have several subjects, each keeps its own, in one spelling.
 
-    `earlier`: sources that were made before, perhaps of the same entries. What was read of these is not read again.
+    `earlier`: sources converted before, perhaps from the same entries. Equal ones are reused with their analysis.
     """
     names: dict[str, str] = {}
     for name in sorted({entry.subject or "" for entry in entries}):
@@ -135,7 +135,7 @@ def _speakers(entries: Sequence[Entry]) -> list[str | None]:
 
 
 def admit(entries: Iterable[Entry], selector: Selector, *, now: int, epoch: int) -> tuple[list[Entry], Counter[str]]:
-    """The entries a selector takes, in canonical order, and why the others stay out."""
+    """Return the entries that a selector takes, in canonical order, and the number left out by reason."""
     taken: list[Entry] = []
     left_out: Counter[str] = Counter()
     for entry in paced(entries):
@@ -149,7 +149,7 @@ def admit(entries: Iterable[Entry], selector: Selector, *, now: int, epoch: int)
 
 
 def _refusal(entry: Entry, selector: Selector, now: int, epoch: int) -> str | None:
-    """Return the reason why an entry is left out, or None. Pins and holds come first: nothing overrides them."""
+    """Return the reason why an entry is left out, or None. Pins and holds come first: no selector overrides them."""
     checks = (
         ("pinned", entry.pinned),
         ("held", entry.held),
@@ -167,7 +167,7 @@ def _refusal(entry: Entry, selector: Selector, now: int, epoch: int) -> str | No
 
 
 def weigh(sources: Sequence[Source], distiller: ExtractiveDistiller, count: Count) -> Work:
-    """Make sources ready and count what distilling them takes."""
+    """Prepare sources and count the tokens that distilling them takes."""
     prepared = distiller.prepare(sources)
     sizes = dict(zip(map(id, sources), map(count, lines(sources)), strict=True))
     merged = [source for source in prepared.sources if id(source) not in sizes]
@@ -195,16 +195,16 @@ def require(work: Work, budget: int) -> None:
 
 
 MOST_PLANS = 6
-"""Parts that are weighed before one is taken."""
+"""Most parts that are weighed before one is taken."""
 _CLOSE = 16
 """A part that could grow by less than a sixteenth is large enough."""
 _GROWTH = 4
-"""Times by which a part grows at once, at most, where many sources say the same."""
+"""Largest factor by which a part grows at once, where many sources are duplicates."""
 _BATCH = 256
 
 
 class Part(NamedTuple):
-    """The oldest sources that fit a budget, what distilling them takes, and how many were passed over."""
+    """The oldest sources that fit a budget, the work of distilling them, and the number passed over."""
 
     sources: Sequence[Source]
     work: Work
@@ -214,11 +214,11 @@ class Part(NamedTuple):
 def oldest_that_fit(
     sources: Sequence[Source], budget: int, share: Share, weigh: Callable[[Sequence[Source]], Work], count: Count
 ) -> Part | None:
-    """The oldest part of `sources` (in canonical order) that a budget can hold with its text.
+    """Return the oldest part of `sources` (in canonical order) that fits a budget together with its text.
 
-    What a text takes is measured: parts are weighed until one is nearly as large as can be, at most `MOST_PLANS`. An
-    entry that takes half of the budget is passed over, so that it does not stop the rest for ever. Where no part was
-    found to fit, it is the smallest that was weighed.
+    The size of a text is measured: at most `MOST_PLANS` parts are weighed, until one is nearly as large as possible. An
+    entry of half the budget is passed over, so that it does not block the others for ever. If no part fits, the
+    smallest that was weighed is returned; None if every source was passed over.
     """
     pool = _Pool(sources, max(budget // 2, min(SMALL, budget * 3 // 4)), count)
     below, above = 0, len(sources) + 1
@@ -241,19 +241,19 @@ def oldest_that_fit(
 
 
 class _Pool:
-    """Sources in canonical order, their lines counted as far as needed."""
+    """Sources in canonical order, whose lines are counted as far as needed."""
 
     def __init__(self, sources: Sequence[Source], most: int, count: Count) -> None:
         self.taken: list[Source] = []
         self.upto: list[int] = []
         """Tokens of the lines up to each source."""
         self.passed: list[int] = []
-        """Sources with more than `most` tokens that came before each."""
+        """Number of sources with more than `most` tokens before each."""
         self._most = most
         self._rest = _sized(sources, count)
 
     def exceeds(self, room: int) -> bool:
-        """True if the lines take more than `room`."""
+        """Whether the lines take more than `room` tokens."""
         passed = self.passed[-1] if self.passed else 0
         while not self.upto or self.upto[-1] <= room:
             source, size = next(self._rest, (None, 0))
@@ -268,9 +268,9 @@ class _Pool:
         return True
 
     def end(self, room: int) -> int:
-        """The number of sources whose lines take at most `room` tokens together, one at least.
+        """Return the number of sources, at least one, whose lines take at most `room` tokens together.
 
-        It is where a session or a day ends, if one ends in the last eighth of them.
+        The part ends where a session or a day ends, if one does in its last eighth.
         """
         if not self.exceeds(room):
             return len(self.taken)

@@ -1,8 +1,8 @@
-"""Probes: statements of the sources, looked for in a text by their words.
+"""Probes: statements of the sources, searched for in a text by their words.
 
 A line answers a probe when it has every number, identifier and negation of the statement and four of five of its
-telling words: the rule of the must-keep gate, asked of every statement, whatever its distiller says became of it. A
-statement that was rolled up with others is answered by a line with half of its telling words.
+informative words: the rule of the must-keep gate, applied to every statement, whatever fate its distiller reports. A
+statement that was rolled up is answered by a line with half of its informative words.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROBES = {
     "tasks and commitments": ("task", "commitment"),
     "facts": ("fact",),
 }
-"""Classes of statements by kind of probe. Status lines and chatter are none."""
+"""Classes of statements by kind of probe. Status lines and chatter are not probed."""
 _MOST = 200
 _KINDS = {kind: name for name, kinds in PROBES.items() for kind in kinds}
 assert set(_KINDS) <= set(CLASSES)
@@ -35,9 +35,9 @@ class Probed(NamedTuple):
     """The outcome of the probes of one text."""
 
     counts: dict[str, tuple[int, int]]
-    """By kind: how many the text answers, of how many the sources answered."""
+    """By kind: the number of probes that the text answers, and of all probes."""
     unanswered: list[tuple[str, int, str]]
-    """The first statements that no line answers: source, number, class."""
+    """The first statements that no line answers: id of the source, number in it, class."""
 
 
 class ProbedLines:
@@ -75,7 +75,7 @@ class ProbedLines:
 
 
 def probe(sources: Sequence[Source], text: str, fates: Fates) -> Probed:
-    """Query a text for every informative statement of its sources that is not outdated."""
+    """Probe a text for every informative statement of its sources that is not outdated."""
     lines = ProbedLines(text, vocatives({source.speaker for source in sources if source.speaker}))
     counts = {name: [0, 0] for name in PROBES}
     unanswered = []
@@ -92,7 +92,7 @@ def probe(sources: Sequence[Source], text: str, fates: Fates) -> Probed:
 
 
 def fates_of(prepared: PreparedSources, text: str, stated: frozenset[str]) -> Fates:
-    """Infer the fates of statements in a text whose distiller reports none. `stated`: sources with a statement in the
+    """Infer the fates of statements where the distiller reports none. `stated`: ids of sources with a statement in the
     text.
     """
     lines = ProbedLines(text, vocatives({source.speaker for source in prepared.sources if source.speaker}))

@@ -19,10 +19,10 @@ def _as_is(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One piece of work. `complaints` name the gates a first answer failed.
+    """A request to a distiller. `complaints` name the gates that an earlier answer failed.
 
-    A distiller that sends text elsewhere passes it through `clean` first (a secret may have been registered after the
-    text was stored) and runs on `spend`.
+    A distiller that sends text elsewhere must pass it through `clean` first (a secret may have been registered after
+    the text was stored) and account for its calls on `spend`.
     """
 
     work: Work
@@ -35,19 +35,19 @@ class Request:
     clean: Callable[[str], str] = _as_is
     spend: Spend = field(default_factory=Tally)
     instructions: str = ""
-    """Instructions of the dream's caller; a distiller without a model ignores them."""
+    """Instructions of the caller of the dream; a distiller without a model ignores them."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistilledText:
-    """A distilled text. Statements trace its words; a distiller that cannot tell gives none."""
+    """A distilled text. Statements trace its words to sources; a distiller that cannot trace them gives none."""
 
     text: str
     statements: Sequence[Statement] = ()
     unkept: Sequence[str] = ()
     """Sources with a must-keep statement that is not in the text."""
     fates: Fates = field(default_factory=dict)
-    """Fate of every statement, where the distiller knows."""
+    """Fate of every statement, if the distiller knows it."""
 
 
 class Distiller(Protocol):
@@ -62,11 +62,11 @@ class Distiller(Protocol):
         """Changes whenever the same request could be answered differently."""
 
     def distil(self, request: Request) -> DistilledText:
-        """The text. May raise; then nothing was stored."""
+        """Return the text. May raise: nothing is stored by then."""
 
 
 class Extractive:
-    """The model-free distiller, always there."""
+    """The model-free distiller, which every host has."""
 
     name = "extractive"
 
@@ -85,13 +85,13 @@ class Extractive:
 
 
 class SuppliedText:
-    """Distiller that returns a supplied text, regardless of the sources: its caller did the summarising."""
+    """Distiller that returns a supplied text, whatever the sources: its caller wrote the summary."""
 
     name = "told"
 
     def __init__(self, text: str, *, work: str) -> None:
         self._text = text
-        self.fingerprint = f"told/{work}"  # never the same work twice: nothing of it is used again
+        self.fingerprint = f"told/{work}"  # unique for each piece of work, so that no answer is reused
 
     def distil(self, request: Request) -> DistilledText:  # noqa: ARG002
         return DistilledText(self._text)

@@ -1,4 +1,4 @@
-"""Split the content of an entry into the pieces a distillate can keep or leave.
+"""Split the content of an entry into the pieces that a distillate can keep or drop.
 
 Prose is split into sentences, lists into items; fenced code stays line by line, so that no
 statement is ever cut inside an identifier. A bracketed aside such as `[shows: a red bicycle]` is a
@@ -37,14 +37,14 @@ _TITLE = re.compile(r"^\s*#{1,6}\s+")
 _ASIDE = re.compile(r"\s*\[(?!REDACTED)([a-z][a-z ]{2,20}): ([^\[\]]+)\]")
 _SPACE = re.compile(r"\s+")
 _MANY = re.compile(r"[.!?。！？…]['\")\]]*\s*\S|[。！？]")
-# Above this many words a sentence is no statement any more (a dump, a run-on); it is cut at marks.
+# Words above which a sentence is no single statement (a dump, a run-on); it is cut at marks.
 LONGEST = 60
 _SHORT = 24
 """Words below which a sentence is not cut at a semicolon."""
 
 
 def split(content: str) -> list[Piece]:
-    """The pieces of `content` in order; empty for blank text."""
+    """Return the pieces of `content` in order; none for blank text."""
     out: list[Piece] = []
     if "\n" not in content and "[" not in content:
         _prose(content, Form.PROSE, out)
@@ -108,8 +108,8 @@ _COUNTER = re.compile(r"(?:^|[:.!?;]\s+)\d{1,2}[.)]\s*$")
 
 
 def _rejoined(sentences: Iterable[str]) -> list[str]:
-    """Sentences, with those put together again that the splitter cut after a title, `Ms. Adeyemi`, an ordinal, `am 3.
-    Dezember`, an abbreviation, `11,400 euro incl. fitting`, an ellipsis, `MERGE ... RETURNING`, or a list number.
+    """Join sentences that the splitter cut after a title, `Ms. Adeyemi`, an ordinal, `am 3. Dezember`, an abbreviation,
+    `11,400 euro incl. fitting`, an ellipsis, `MERGE ... RETURNING`, or a list number.
     """
     out: list[str] = []
     for sentence in sentences:
@@ -125,8 +125,8 @@ def _rejoined(sentences: Iterable[str]) -> list[str]:
 
 
 def _goes_on(before: str, after: str) -> bool:
-    """Whether a sentence was cut in its middle: after an abbreviation, before a small letter or a number; or at an
-    ellipsis between spaces, which replaces omitted words.
+    """Whether a sentence was cut in its middle: after an abbreviation and not before a capital, or at an ellipsis
+    between spaces, which replaces omitted words.
     """
     last = _LAST_WORD.search(before[-_TAIL:])
     if last is None:
@@ -135,7 +135,7 @@ def _goes_on(before: str, after: str) -> bool:
 
 
 def _is_ordinal(before: str, after: str) -> bool:
-    """Whether the number and the full stop at the end of `before` count something, as many languages write it."""
+    """Whether the number and the full stop at the end of `before` are an ordinal, as written in many languages."""
     if not _ORDINAL.search(before[-_TAIL:]):
         return False
     return after.lstrip()[:1].islower() or guess(before + after)[0] != ENGLISH
@@ -165,9 +165,9 @@ _OPENS = re.compile(r"[\"“(\[`:]")
 
 
 def _halves(sentence: str) -> list[str]:
-    """Two long sentences joined by a semicolon are two; a list after a colon, a quotation or code stay whole.
+    """Split long sentences that a semicolon joins; a list after a colon, a quotation or code stays whole.
 
-    A short one stays whole too: its second half often lives on the subject of the first.
+    A short sentence stays whole too: its second half often depends on the subject of the first.
     """
     opened = _OPENS.search(sentence)
     if sentence.count(" ") < _SHORT or (opened and sentence.rfind(";") > opened.start()):
@@ -176,7 +176,7 @@ def _halves(sentence: str) -> list[str]:
 
 
 def _bounded(sentence: str) -> list[str]:
-    """Cut text too long for one statement at the marks inside it, never inside a word."""
+    """Cut a text too long for one statement at marks inside it, never inside a word."""
     if sentence.count(" ") < LONGEST:
         return [sentence]
     out: list[str] = []

@@ -17,9 +17,9 @@ How = Literal["quoted", "shortened", "merged", "rolled"]
 
 
 Fate = tuple[str, str]
-"""A statement: `kept`, `shortened`, `merged`, `rolled`, `outdated`, `chatter` or `retired`; and its class."""
+"""`kept`, `shortened`, `merged`, `rolled`, `outdated`, `chatter` or `retired`; and the class of the statement."""
 Fates = Mapping[str, Sequence[Fate]]
-"""Of every statement of a source, in order, by the source's id."""
+"""The fates of the statements of each source, in order, by the id of the source."""
 CARRIED = frozenset({"kept", "shortened", "merged", "rolled", "outdated"})
 """Fates with which a statement is in the text."""
 
@@ -34,7 +34,7 @@ class Phrase(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Whether a phrase must be kept: by declaration, with its kind, and by judgement."""
+    """The reasons to keep a phrase: its declaration, if any, and whether it is judged to matter."""
 
     declared: str | None
     weighty: bool
@@ -42,7 +42,7 @@ class Reason(NamedTuple):
 
 @dataclass(slots=True)
 class Memo:
-    """Findings of a dream about one source, so that it is read and judged once."""
+    """Cached analysis of one source, so that a dream reads and judges it once."""
 
     phrases: Sequence[Phrase] | None = None
     values: Sequence[Value] | None = None
@@ -63,11 +63,11 @@ class Source:
     session: str | None = None
     trust: int = 0
     subject: str | None = None
-    """Subject, where the sources have several."""
+    """The subject, if the sources of the dream have several."""
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     def label(self, text: str) -> str | None:
-        """The beginning of a line with this text: who says it, and whom it is about."""
+        """Return the prefix of a line with this text: the speaker and the subject."""
         return labelled(self.speaker, self.subject, text) if self.subject else self.speaker
 
 
@@ -75,8 +75,8 @@ class Source:
 class Statement:
     """One statement of a distillate and the sources it represents, newest first.
 
-    `count` says how often it was made; `how` whether its words are the source's (`quoted`), some were
-    left out or a date was anchored (`shortened`), or several wordings stand side by side (`merged`).
+    `count`: how often it was made. `how`: `quoted` for the words of the source, `shortened` if some were left
+    out or a date was anchored, `merged` for several wordings side by side, `rolled` for a roll-up.
     """
 
     text: str
@@ -87,7 +87,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Collapsed:
-    """Sources that say the same: the newest is kept, the others count."""
+    """Duplicate sources: the newest is kept, the others are counted."""
 
     kept: str
     merged: tuple[str, ...]
@@ -101,8 +101,8 @@ class Collapsed:
 class Distillate:
     """A text of at most the tokens asked for, every statement with its sources.
 
-    `collapsed` lists the duplicates found, `dropped` the ids that no statement represents, `unkept` those with a
-    must-keep statement that did not fit: they stay as they are.
+    `collapsed`: the duplicates found. `dropped`: ids of sources that no statement represents. `unkept`: ids of sources
+    with a must-keep statement that did not fit; they stay as they are.
     """
 
     text: str
