@@ -3,11 +3,11 @@
 A linear model over the mean of the static word vectors, hashed words and a few surface features. The part over the
 vectors is folded into one small score per word and class, so that no vector is needed at run time. All arithmetic is
 in integers, so every machine gives the same verdict. The weights are data (`value.npz`), fitted by
-`tools/fit_value.py` on statements we wrote and labelled ourselves (`bench/data/statements.tsv`).
+`tools/fit_value.py` on statements written and labelled for it (`bench/data/statements.tsv`).
 
-Words of other languages that go with a class (`cues.txt`: days, rules, health, choices, likes, kin) set the same
-features as their English counterparts, so a language needs few labels of its own. The model is asked only about
-languages its labels cover. A statement in any other language must be kept, unless it is a mere courtesy.
+Words of other languages that indicate a class (`cues.txt`: days, rules, health, choices, likes, kin) set the same
+features as their English counterparts, so a language needs few labels of its own. The model judges only languages
+that its labels cover. A statement in any other language must be kept, unless it is a mere courtesy.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ COVERED = word_set(
 )
 """Languages with labels of their own."""
 OTHER = "other"
-"""A language with labels, but which one is not known."""
+"""One of the languages with labels, but unknown which."""
 BUCKETS = 16384
 _SHORT, _LONG = 4, 20
 _LONGEST_NUMBER = 5
-"""Digits above which a number is as good as any other: numbers count by their length alone."""
+"""Digits above which all numbers are one word: numbers are distinguished by length only."""
 UNIT = 64
 """The value of a surface feature that applies, and of the bias."""
 
 _WORD = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0dff\u0e00-\u0eff])+(?:['’][^\W\d_]+)?|\d+|[!?]")
-"""Words with the marks that stand above or below letters, numbers, and marks of tone."""
+"""Words with their combining marks, numbers, and the marks `!` and `?`."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
 _MARKS = str.maketrans("’？！؟", "'?!?")
 _NAME = re.compile(r"(\b[a-z]{1,20}|,) [A-Z][a-z]")
 _CAPITAL = BUCKETS + 6
-"""The number of the feature of a capital within a statement."""
+"""Number of the feature for a capital inside a statement."""
 _SURFACE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (needed, re.compile(pattern))
     for needed, pattern in (
@@ -87,7 +87,7 @@ _SURFACE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("ing", r"^[A-Za-z]+ing\b"),
     )
 )
-"""Patterns, each with text that is part of all it matches. They begin with few characters, which makes them fast."""
+"""Patterns, each with a string that all of its matches require. Few characters begin a match, which makes them fast."""
 _WORDS = tuple(
     frozenset(text.split(","))
     for text in (
@@ -114,18 +114,18 @@ _WORDS = tuple(
         ",outstanding,have to,needs to,follow up",
     )
 )
-"""Words, pairs of words and heads of longer words (~) that go with a class."""
+"""Words, pairs of words and beginnings of longer words (~) that indicate a class."""
 _CUES = ("day", "self", "you", "rule", "now", "past", "due", "health", "chose", "like", "kin", "task")
 """The groups of `cues.txt`, in the order of the groups above."""
 QUANTUM = 1 << 20
-"""The score of one natural logarithm."""
+"""The score of one unit of the natural logarithm."""
 WHOLE = 1 << 10
 STEPS = 32
 _POWERS: NDArray[np.int64] = np.array([round(2**30 * 2.718281828459045 ** (-step / STEPS)) for step in range(640)])
 _PATTERNS = len(_SURFACE) + len(_WORDS) + 1
 FEATURES = BUCKETS + _PATTERNS + 4
 _BATCH = 512
-"""Statements judged together."""
+"""Statements judged in one batch."""
 
 
 class Value(NamedTuple):
@@ -144,7 +144,7 @@ UNKNOWN = Value("fact", must_keep=True, chatter=False, weight=2 * WHOLE)
 COURTESY = Value("chatter", must_keep=False, chatter=True, weight=0)
 """The verdict on a greeting, thanks or an acknowledgement, in any language."""
 FIGURE = Value("status", must_keep=False, chatter=True, weight=WHOLE // 4)
-"""The verdict on a short figure alone, without the words that would say what it is."""
+"""The verdict on a short figure alone, without words to explain it."""
 _BARE = re.compile(r"\W*\d{1,4}\W*")
 
 _OTHER_SCRIPT = re.compile(
@@ -158,18 +158,18 @@ _SCRIPTS = (
 _NEIGHBOURS = re.compile(r"[іїєґўђјљњћџ]|[پچژگکیٹڈڑے]")
 """Letters of languages that share a script with one that has labels, but have none themselves."""
 _FEWEST = 3
-"""Words without which the language of a text in Latin letters is a guess: `compile ok (14.2 s)` has two."""
+"""Words needed to recognise the language of a text in Latin letters: `compile ok (14.2 s)` has too few."""
 _SPELT = re.compile(r"[^\W\d_]{2,}")
 _EVERYWHERE = re.compile(r"(?i)\b(?:ok|okay|ci|pr|db|etl|api|min|max|ms|[kmgt]b)\b")
-"""Words of every language, though some are spelt like function words of one."""
+"""Words used in every language, though some are spelt like function words of one."""
 
 
 def language_of(text: str, guessed: tuple[str, bool] | None = None) -> str:
-    """The language the model reads a statement in; empty when its labels do not cover it.
+    """Return the language in which the model reads a statement; empty if its labels do not cover it.
 
     `guessed`: `guess(text)`, where that is known.
 
-    One in Latin letters without evidence counts as English, unless a word of it is a cue in some other language.
+    A text in Latin letters without evidence counts as English, unless one of its words is a cue in another language.
     """
     if not text.isascii() and _OTHER_SCRIPT.search(text):
         for name, letters in _SCRIPTS:
@@ -190,7 +190,7 @@ def language_of(text: str, guessed: tuple[str, bool] | None = None) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Words, numbers and marks; where words are not set apart, pairs of characters."""
+    """Return words, numbers and marks; in scripts without spaces, pairs of characters."""
     found = _WORD.findall(text.lower().translate(_MARKS))
     if text.isascii() or not _UNSPACED.search(text):
         return found
@@ -203,7 +203,7 @@ def words_of(text: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _cues() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """Groups by whole word, by beginning and, for scripts without spaces, by part: the bits of their numbers."""
+    """Map whole words, beginnings and, for scripts without spaces, parts of words to their groups, as bits."""
     whole: dict[str, int] = {}
     head: dict[str, int] = {}
     part: dict[str, int] = {}
@@ -218,27 +218,27 @@ def _cues() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
 
 @lru_cache(maxsize=1)
 def _days() -> tuple[frozenset[str], tuple[str, ...]]:
-    """Weekdays and months: whole words, and beginnings of words."""
+    """Return the weekdays and months: whole words, and beginnings of words."""
     whole, head, _ = _cues()
     return frozenset(word for word, groups in whole.items() if groups & 1), tuple(w for w, g in head.items() if g & 1)
 
 
 @lru_cache(maxsize=1)
 def _strangers() -> frozenset[str]:
-    """Cues that are no English words."""
+    """Return the cues that are no English words."""
     english = FUNCTION_WORDS[ENGLISH].union(*_WORDS)
     return frozenset(word for word in _cues()[0] if len(word) >= _SHORT and word not in english)
 
 
 def _is_foreign(text: str, *, sure: bool) -> bool:
-    """Whether words of a text that passes for English are cues in another language: one, or two where it has English
+    """Whether a text that passes for English has cues in another language, at least two if it has English function
     words: `Bitte niemals am Freitag ausliefern.`"""
     found = _strangers().intersection(_WORD.findall(text.lower()))
     return len(found) > sure
 
 
 def days_among(words: Iterable[str]) -> set[str]:
-    """Words of languages other than English that name a weekday or a month."""
+    """Return the words that name a weekday or a month in a language other than English."""
     whole, heads = _days()
     return {word for word in words if word in whole or word.startswith(heads)}
 
@@ -247,7 +247,7 @@ _LONGEST_PART = 6
 
 
 def _cued(text: str) -> int:
-    """The groups that words of another language belong to, as bits."""
+    """Return the groups of the cues in a text that is not English, as bits."""
     whole, head, part = _cues()
     found = 0
     for word in _WORD.findall(text.lower().translate(_MARKS)):
@@ -262,7 +262,7 @@ def _cued(text: str) -> int:
 
 
 class _Word(NamedTuple):
-    """CRC-32 of a word, of its head, and what continues a CRC by it: ` word` and ` * word`."""
+    """CRC-32 of a word and of its beginning, and the bytes that continue a CRC: ` word` and ` * word`."""
 
     code: int
     head: int
@@ -271,7 +271,7 @@ class _Word(NamedTuple):
 
 
 Memo = dict[str, _Word]
-"""Words of the statements that are judged together."""
+"""Words of the statements of one batch."""
 
 
 def _word(word: str) -> _Word:
@@ -282,7 +282,7 @@ def _word(word: str) -> _Word:
 
 
 def _by_code() -> dict[int, list[int]]:
-    """The groups of `_WORDS` by the CRC of their words, pairs of words and heads."""
+    """Map the CRCs of the words, pairs and beginnings in `_WORDS` to their groups."""
     found: dict[int, list[int]] = {}
     for number, group in enumerate(_WORDS):
         for member in group:
@@ -293,13 +293,13 @@ def _by_code() -> dict[int, list[int]]:
 _GROUPS = _by_code()
 _CODES = frozenset(_GROUPS)
 _ENDING = 3
-"""Letters at the end of a word that say its tense, its person or its case in languages that inflect."""
+"""Letters at the end of a word that show tense, person or case in inflected languages."""
 _CARET = zlib.crc32(b"^")
 _PAST = re.compile(r"ed\b")
 
 
 def _codes(words: Sequence[str], memo: Memo, *, endings: bool = False) -> set[int]:
-    """CRCs of words, heads, pairs of words, pairs around a word, and what a statement begins and ends with."""
+    """Return the CRCs of words, beginnings, pairs, pairs around a word, and the ends of a statement."""
     said = []
     for word in words:
         one = memo.get(word)
@@ -324,8 +324,8 @@ def _codes(words: Sequence[str], memo: Memo, *, endings: bool = False) -> set[in
 
 
 def surface(text: str, words: Sequence[str], language: str = ENGLISH, memo: Memo | None = None) -> dict[int, int]:
-    """The features that apply, by number: hashed words, pairs of words and pairs around a word, then what the surface
-    shows. `memo` holds words between calls."""
+    """Return the features that apply, by number: hashed words, pairs of words and pairs around a word, then surface
+    features. `memo` holds words between calls."""
     codes = _codes(words, {} if memo is None else memo, endings=language != ENGLISH)
     if _SURFACE[_CAPITAL - BUCKETS][1].search(text) and (name := _NAME.search(text)):
         codes.add(zlib.crc32(b"name " + name[1].lower().encode()))
@@ -358,7 +358,7 @@ def surface(text: str, words: Sequence[str], language: str = ENGLISH, memo: Memo
 
 
 def chances(scores: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Softmax in integers: per class, the chance in units of 1 / WHOLE, rounded down."""
+    """Softmax in integers: the probability of each class in units of 1 / WHOLE, rounded down."""
     below = np.minimum((scores.max(axis=1, keepdims=True) - scores) * STEPS // QUANTUM, len(_POWERS) - 1)
     powers = _POWERS[below]
     found: NDArray[np.int64] = powers * WHOLE // powers.sum(axis=1, keepdims=True)
@@ -375,14 +375,14 @@ class ValueModel:
         words = bytes(loaded["words"]).decode("utf-8").split("\n")
         self._rows = {word: row for row, word in enumerate(words)}
         self._words: NDArray[np.int64] = loaded["scores"].astype(np.int64)
-        """Per known word and class: its share of the score, in units of `unit`."""
+        """The contribution of each known word to the score of each class, in units of `unit`."""
         self._unit, step, *limits = (int(number) for number in loaded["limits"])
         self._surface: NDArray[np.int64] = loaded["surface"].astype(np.int64) * step
         self._english, self._others = limits[:2], limits[2:]
-        """The chance above which a statement must be kept, and that above which it is chatter."""
+        """The probabilities above which a statement must be kept, and above which it is chatter."""
 
     def judge(self, texts: Sequence[str]) -> list[Value]:
-        """One verdict per statement, in order."""
+        """Return one verdict per statement, in order."""
         if not texts:
             return []
         guesses = [guess(text) for text in paced(texts)]
@@ -408,7 +408,7 @@ class ValueModel:
         return out
 
     def _scores(self, texts: Sequence[str], languages: Sequence[str]) -> NDArray[np.int64]:
-        """A row per statement, a column per class."""
+        """Return the scores: a row per statement, a column per class."""
         total = np.zeros((len(texts), self._surface.shape[1]), dtype=np.int64)
         for start in range(0, len(texts), _BATCH):
             self._add(total[start : start + _BATCH], texts[start : start + _BATCH], languages[start : start + _BATCH])
@@ -442,5 +442,5 @@ class ValueModel:
 
 @lru_cache(maxsize=1)
 def model() -> ValueModel:
-    """The model of this release, loaded when first asked for."""
+    """Return the model of this release, loaded at first use."""
     return ValueModel()
