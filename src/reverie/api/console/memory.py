@@ -131,8 +131,9 @@ def _brief(look: Look, ref: str, entry_id: str, source: str) -> dict[str, Any]:
         entry = look.host.reader.get(look.actor, ref, entry_id, cold=True)
     except NotFound:
         return {"id": entry_id, "kind": "erased", "content": None, "dream": None, "lines": []}
-    dream, lines, content = entry.attributes.get("dream"), [], entry.content[:300]
-    if isinstance(dream, str) and entry.kind == "dream":
+    named, lines, content = entry.attributes.get("dream"), [], entry.content[:300]
+    dream = named if isinstance(named, str) else None
+    if dream is not None and entry.kind == "dream":
         try:
             report = look.host.lineage.report(look.actor, dream, ref=ref)
         except NotFound:

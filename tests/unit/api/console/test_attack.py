@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -127,6 +129,22 @@ def test_a_link_cannot_speak_for_the_console(site: Site) -> None:
     told = other.post(f"/memories/notes/{entry}", data=form).headers["location"]
     assert "Done: pin." in other.get(told).text
     assert "Done: pin." not in browser.get(told).text
+
+
+@pytest.mark.parametrize("dream", [{"x": 1}, ["x"], 7, "not-a-dream"], ids=repr)
+def test_an_imported_dream_with_odd_attributes_does_not_break_the_page_of_its_source(site: Site, dream: Any) -> None:
+    writer, reader = (f"{role}-{type(dream).__name__}" for role in ("writer", "reader"))
+    source = site.put(writer, "The tank holds 30 litres.", ref="tanks")
+    site.put(writer, "The tank is small.", ref="tanks", kind="dream", attributes={"dream": dream})
+    exported = site.host.bundles.export(site.host.system_actor(writer), ref="tanks", events=False)
+    rows = [json.loads(line) for line in exported]
+    (made,) = (row["id"] for row in rows if row.get("kind") == "dream")
+    arrow = {"type": "link", "ref": "tanks", "from_id": made, "to_id": source, "link": "distilled-from", "note": None}
+    body = b"".join(json.dumps(row).encode() + b"\n" for row in [*rows[:-1], arrow])
+    end = {"type": "end", "entries": 2, "links": 1, "events": 0, "sha256": hashlib.sha256(body).hexdigest()}
+    lines = [*body.splitlines(keepends=True), json.dumps(end).encode() + b"\n"]
+    site.host.bundles.take(site.host.system_actor(reader), lines)
+    assert "The tank is small." in site.browser(site.key(reader)).get(f"/memories/tanks/{source}").text
 
 
 def test_the_log_holds_no_words_of_pages(site: Site, caplog: pytest.LogCaptureFixture) -> None:
