@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _FILTERED = 5
 """With a filter, the first search is for half this multiple of the limit: enough for a filter that keeps half."""
 _RARE = 16
-"""When fewer than one in this many of the best match, the store lists all matches and only those are ranked.
+"""Rarity threshold: if fewer than one in this many of the best match, the store lists all matches and only those are
+ranked.
 
 That takes about as long as ranking and looking up two more times, which would not be enough.
 """

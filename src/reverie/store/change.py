@@ -12,17 +12,17 @@ from reverie.core.errors import Conflict, NotFound
 
 
 class Change(msgspec.Struct, frozen=True):
-    """An entry after a change, and what follows for the rest of the store."""
+    """An entry after a change, and the consequences for the rest of the store."""
 
     after: Entry
     moved: bool
-    """It went to another place: its state, or in or out of the archive."""
+    """Whether its state changed, or it was archived or restored."""
     leaves: bool
-    """It leaves readable memory."""
+    """Whether it leaves readable memory."""
     returns: bool
-    """It is readable again."""
+    """Whether it becomes readable again."""
     absences: Sequence[int]
-    """Since which positions it was not there for others, up to now: reads as of then must not begin to show it."""
+    """Positions from which, up to now, others could not read it. Reads as of those must not begin to show it."""
 
 
 class Changes(TypedDict, total=False):

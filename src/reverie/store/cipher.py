@@ -1,4 +1,4 @@
-"""Sealing with AES-256-GCM under a key that is next to the database, never inside it."""
+"""Encryption with AES-256-GCM under a key in a file next to the database, never inside it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The search index of cold storage: the sources of the dreams of one memory.
 
-They are no part of the index of readable memory, so that they change none of its scores. Their index rows lie beside
-the others, marked as cold, and make an index of their own in the same cache and files. Everything found is looked up in
-the snapshot of the reader before it is shown.
+They are not in the index of readable memory, so that they do not change its scores. Their index rows are in the same
+table, marked as cold, and make an index of their own in the same cache and files. Everything found is looked up in the
+snapshot of the reader before it is returned.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _LOG = 1000
 _ADDING = frozenset({"memory.written", "memory.compacted", "memory.recorded", "schedule.fired", "schedule.ran"})
-"""Events that take nothing out of cold storage."""
+"""Types of events that remove nothing from cold storage."""
 
 
 class ColdIndex:
@@ -54,7 +54,7 @@ class ColdIndex:
         return self._cache.find(self, self._memory, words, vector, where, limit, meaning)
 
     def known(self, terms: Sequence[str]) -> frozenset[str]:
-        """Those of `terms` that some source has."""
+        """The terms among `terms` that some source has."""
         key = self._tx.log_key()
         found = self._cache.known(self, self._memory, [hashed(term, key) for term in terms]) if terms else []
         return frozenset(term for term, has in zip(terms, found, strict=True) if has)
@@ -78,7 +78,7 @@ class ColdIndex:
         return self._tx.hash_at(seq)
 
     def index_rows(self, *, after: int, since: int) -> Iterable[Row]:  # noqa: ARG002  (a source of any age may come)
-        """The sources that came, or were indexed again, after a log position."""
+        """The rows of sources that came, or were indexed again, after a log position."""
         return self._tx.cold_rows(since=since)
 
     def index_gone(self, *, since: int, held: Callable[[], Positions]) -> Positions:
@@ -101,7 +101,7 @@ class ColdIndex:
         limit: int,
         promising: Promising | None = None,  # noqa: ARG002  (sources have no neighbours)
     ) -> Mapping[int, Brief]:
-        """Of each list the first entries that match."""
+        """The first entries of each list that match."""
         return self._tx.foremost(lists, where, limit=limit)
 
     def passing(self, where: Filter) -> Sequence[int]:

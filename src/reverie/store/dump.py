@@ -1,7 +1,7 @@
-"""Reading a backup in SQL, as the PostgreSQL store writes it, into another store: to prove it, and to restore it.
+"""Reads a backup in SQL, as the PostgreSQL store writes it, into another store: to verify it, or to restore it.
 
-Only what such a backup holds is understood: `COPY ... FROM stdin` blocks in PostgreSQL's text format, tenant by tenant.
-No server is needed.
+It reads nothing but the content of such a backup: `COPY ... FROM stdin` blocks in PostgreSQL's text format, tenant by
+tenant. No server is needed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def is_dump(file: Path) -> bool:
 
 
 def load(file: Path, into: Transfer) -> int:
-    """Put everything the backup holds into an empty store; returns its schema. StoreCorrupt when it is not whole."""
+    """Load a backup into an empty store. Returns its schema. Raises StoreCorrupt when the backup is damaged."""
     with file.open("rb") as source:
         try:
             return _Load(into).run(source)

@@ -2,11 +2,13 @@
 
 Most of the cost of a write is per call: redacting and embedding 64 texts at once takes a third of the time of doing it
 64 times, and storing them in one body saves another tenth. A caller that arrives while another is being served waits in
-line; the one that finishes hands the lead to the first in line, which serves everyone waiting. A caller that arrives
-alone is served at once, at the cost of one look. Callers in an event loop join the same line: one thread leads for all
-of them and wakes their loop once per group. Where nothing but the disk has to be waited for, the loop serves some of
-them itself, at the end of the turns in which they came: a thread that works beside the loop doubles the cost of each,
-because both give the interpreter away and want it back at every step.
+line. The one that finishes hands the lead to the first in line, which serves everyone waiting. A caller that arrives
+alone is served at once, at the cost of one look-up.
+
+Callers in an event loop join the same line: one thread leads for all of them and wakes their loop once per group. Where
+a write waits only for the disk, the loop serves some of them itself, at the end of the turns in which they came. A
+thread that works next to the loop would double the cost of each, because the two compete for the interpreter at every
+step.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ Answer = TypeVar("Answer")
 
 MOST_TOGETHER = 256
 MOST_HERE = 32
-"""Callers that an event loop serves in one turn: it has others to look after."""
+"""Number of callers that an event loop serves in one turn, since it has other work to do."""
 _A_CROWD = 4
 _MOST_CROWDS = 1024
 _WOKEN = 2
@@ -39,11 +41,11 @@ _LOOK_AGAIN_SECONDS = 0.0003
 
 
 Here = Callable[[int], bool]
-"""Whether the event loop may serve now. The argument: threads that make room for it, and do not count."""
+"""Whether the event loop may serve now. The argument: threads that are about to end and do not count."""
 
 
 class _Turn(Generic[Item, Answer]):
-    """One caller in line, a thread. Woken with an answer, with an error, or to lead."""
+    """A thread in line. Woken with an answer, with an error, or to lead."""
 
     __slots__ = ("_bell", "answer", "error", "item", "leads")
 
@@ -63,7 +65,7 @@ class _Turn(Generic[Item, Answer]):
 
 
 class _Awaited(Generic[Item, Answer]):
-    """One caller in line that waits in an event loop. A thread of `pool` leads in its place."""
+    """A caller in line that waits in an event loop. A thread of `pool` leads in its place."""
 
     __slots__ = ("answer", "error", "future", "here", "item", "loop", "pool")
 
@@ -79,11 +81,11 @@ class _Awaited(Generic[Item, Answer]):
         self.future: asyncio.Future[Answer] = self.loop.create_future()
 
     def may_be_served_here(self, leading: int = 0) -> bool:
-        """Whether the loop itself may serve, once so many threads have made room for it."""
+        """Whether the loop itself may serve, not counting `leading` threads that are about to end."""
         return self.here is not None and self.here(leading)
 
     def settle(self) -> None:
-        """In the loop: let the caller go on, unless it has stopped waiting."""
+        """In the loop: resume the caller, unless it has stopped waiting."""
         if self.future.done():
             return
         if self.error is not None:
@@ -96,11 +98,11 @@ Line = list[_Turn[Item, Answer] | _Awaited[Item, Answer]]
 
 
 class GroupCommit(Generic[Key, Item, Answer]):
-    """Serves items that share a key together. `serve` gives one answer per item.
+    """Serves items that share a key together. `serve` returns one answer for each item.
 
     If it raises for several items at once, each is served alone, so that no caller fails because of another's item.
-    `at_once` is the same for event loops: it serves the first of the items, as many as are quick, and raises WouldWait
-    instead of waiting.
+    `at_once` does the same for event loops. It may serve only the first items, as many as are quick, and raises
+    WouldWait instead of waiting.
     """
 
     def __init__(
@@ -114,10 +116,10 @@ class GroupCommit(Generic[Key, Item, Answer]):
         self._lines: dict[Key, Line[Item, Answer]] = {}
         """Waiting callers. A key is present exactly while a leader works on it."""
         self._crowds: dict[Key, int] = {}
-        """Size of the latest group of a key, where that was a crowd."""
+        """Size of the latest group of a key, where it had several callers."""
 
     def ask(self, key: Key, item: Item) -> Answer:
-        """The answer to `item`, or what serving it raised."""
+        """The answer to `item`. Raises what serving it raised."""
         own: _Turn[Item, Answer] | None = None
         with self._lock:
             line = self._lines.get(key)
@@ -139,10 +141,10 @@ class GroupCommit(Generic[Key, Item, Answer]):
         return _outcome(own)
 
     async def ask_soon(self, key: Key, item: Item, pool: Executor, *, here: Here | None = None) -> Answer:
-        """The same without blocking the event loop. Once asked, it is served, whether or not anybody still waits.
+        """`ask` without blocking the event loop. An item is served even if its caller stops waiting.
 
-        `here`: whether the loop may serve it itself, with all that came in the same turns of it, if that waits for
-        nothing.
+        `here`: whether the loop may serve the item itself, together with those that came in the same turns, if that
+        waits only for the disk.
         """
         own: _Awaited[Item, Answer] = _Awaited(item, pool, here)
         with self._lock:
@@ -160,16 +162,16 @@ class GroupCommit(Generic[Key, Item, Answer]):
         return await own.future
 
     def _serve_turn(self, loop: asyncio.AbstractEventLoop, key: Key, line: Line[Item, Answer], came: int) -> None:
-        """At the end of a turn of an event loop: serve those who came here if that is quick, else in a thread.
+        """At the end of a turn of an event loop: serve the waiting callers here if that is quick, else in a thread.
 
-        Callers that were answered together come back one after the other. While each turn brings more of them, they are
-        waited for. `came`: those that were in line at the end of the turn before.
+        Callers that were answered together return one after the other. While each turn brings more of them, the loop
+        waits for the next turn. `came`: the length of the line at the end of the previous turn.
         """
         if came < len(line) < MOST_HERE and (len(line) > 1 or key in self._crowds):
             loop.call_soon(self._serve_turn, loop, key, line, len(line))
             return
         with self._lock:
-            # Those of several keys share a commit only when they come from threads.
+            # Callers of several keys share a commit only when they come from threads.
             group = _waiting_in(loop, line[:MOST_HERE]) if len(self._lines) == 1 else []
         served = 0
         try:
@@ -192,9 +194,7 @@ class GroupCommit(Generic[Key, Item, Answer]):
                 self._pass_on(key, line)
 
     def _serve_here(self, key: Key, group: Sequence[_Awaited[Item, Answer]]) -> int:
-        """Serve the first of a group without waiting. How many: none when it would wait or one of several was
-        refused.
-        """
+        """Serve the first of a group without waiting. Returns how many; 0 if it would wait or one of several fails."""
         if not group or self._at_once is None:
             return 0
         try:
@@ -211,7 +211,7 @@ class GroupCommit(Generic[Key, Item, Answer]):
         return len(answers)
 
     def _note_crowd(self, key: Key, size: int) -> None:
-        """Remember the size of a group, where that was not one caller alone."""
+        """Remember the size of a group of several callers."""
         if size == 1:
             self._crowds.pop(key, None)
             return
@@ -235,7 +235,7 @@ class GroupCommit(Generic[Key, Item, Answer]):
             _wake(group)
 
     def _lead_for_loops(self, key: Key, line: Line[Item, Answer]) -> None:
-        """Lead, in a thread of its own, until a waiting thread or the loop takes over or the line is empty."""
+        """Lead, in a thread of its own, until a waiting thread or the loop takes over, or the line is empty."""
         try:
             leads = True
             while leads:
@@ -248,9 +248,9 @@ class GroupCommit(Generic[Key, Item, Answer]):
             raise
 
     def _await_crowd(self, line: Line[Item, Answer], expected: int) -> None:
-        """After a crowd was served, the same crowd comes again, one by one.
+        """Wait a moment for the callers of a large group, who return one by one.
 
-        Without this moment of patience the first to come is served alone while all others wait for its commit.
+        Without this, the first to return is served alone while all others wait for its commit.
         """
         if expected < _A_CROWD:
             return
@@ -272,7 +272,7 @@ class GroupCommit(Generic[Key, Item, Answer]):
             turn.answer = answer
 
     def _pass_on(self, key: Key, line: Line[Item, Answer], *, leading: bool = False) -> bool:
-        """Appoint the first in line. True when that one waits in a loop, and the thread that calls leads on for it."""
+        """Pass the lead to the first in line. True when that caller waits in a loop and the calling thread leads on."""
         with self._lock:
             if not line:
                 del self._lines[key]
@@ -288,12 +288,12 @@ class GroupCommit(Generic[Key, Item, Answer]):
             return not self._hand_back(key, line, first)
         try:
             first.pool.submit(self._lead_for_loops, key, line)
-        except RuntimeError:  # the pool is closed: its callers learn so from what they asked for
+        except RuntimeError:  # the pool is closed: lead here
             self._lead_for_loops(key, line)
         return False
 
     def _hand_back(self, key: Key, line: Line[Item, Answer], first: _Awaited[Item, Answer]) -> bool:
-        """Let the loop of the first in line serve again, if it may once this thread is gone."""
+        """Let the loop of the first in line serve again, if it may once this thread has ended."""
         if len(self._lines) > 1 or not first.may_be_served_here(leading=1):
             return False
         try:
@@ -304,7 +304,7 @@ class GroupCommit(Generic[Key, Item, Answer]):
 
 
 def _waiting_in(loop: asyncio.AbstractEventLoop, line: Line[Item, Answer]) -> list[_Awaited[Item, Answer]]:
-    """Those at the head of a line that wait in this event loop, which may serve them."""
+    """The callers at the head of a line that wait in this event loop and that it may serve."""
     found: list[_Awaited[Item, Answer]] = []
     for one in line:
         if not isinstance(one, _Awaited) or one.loop is not loop or one.here is None:
@@ -330,7 +330,7 @@ def _wake(group: Sequence[_Turn[Item, Answer] | _Awaited[Item, Answer]]) -> None
 
 
 def _settle(turns: Sequence[_Awaited[Item, Answer]]) -> None:
-    """Let callers in an event loop go on, a few in each turn of it: other requests have theirs in between."""
+    """Resume callers in an event loop, a few in each turn, so that other requests have turns in between."""
     for turn in turns[:_WOKEN]:
         turn.settle()
     if len(turns) > _WOKEN:

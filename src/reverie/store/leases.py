@@ -1,4 +1,4 @@
-"""Leases: work that only one process may do at a time, and the names of the processes that hold them."""
+"""Leases on work that only one process may do at a time, and the names of their holders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reverie.store.contract import Store
 
 
 class Leases:
-    """Named leases of a tenant. One that is not given back ends by itself."""
+    """Named leases of a tenant. A lease that is not given back expires."""
 
     def __init__(self, store: Store, clock: Clock, read_only: bool = False) -> None:
         self._store = store
@@ -27,7 +27,7 @@ class Leases:
         self._read_only = read_only
 
     def take(self, actor: Actor, name: str, holder: str, *, for_ms: int) -> bool:
-        """Take a lease that is free, over, or already ours. False when someone else holds it."""
+        """Take a lease that is free, expired or already ours. False when someone else holds it."""
         if self._read_only:
             raise ReadOnly()
         until = self._clock.now() + for_ms
@@ -39,12 +39,12 @@ class Leases:
         return self._store.read(Scope(actor.tenant), lambda tx: tx.leases(limit=limit))
 
     def give_back(self, actor: Actor, name: str, holder: str) -> None:
-        """Let others have it."""
+        """Release a lease; does nothing when it is not ours."""
         self._store.write(Scope(actor.tenant), lambda tx: tx.release(name, holder))
 
     @contextmanager
     def holding(self, actor: Actor, name: str, holder: str, *, for_ms: int) -> Iterator[bool]:
-        """Hold a lease while the block runs, and give it back. False: another holder has it, do nothing."""
+        """Hold a lease while the block runs, then release it. Yields False when someone else holds it."""
         if not self.take(actor, name, holder, for_ms=for_ms):
             yield False
             return
@@ -58,7 +58,7 @@ class Leases:
     def beating(self, actor: Actor, name: str, holder: str, *, for_ms: int) -> Iterator[None]:
         """Renew a lease that is ours while the block runs, so that it can be short and a dead holder is noticed soon.
 
-        It is not given back: the block does that in its last transaction, or it ends by itself.
+        The lease is not released: the block does that in its last transaction, or the lease expires.
         """
         over = threading.Event()
 
@@ -90,7 +90,7 @@ def _process(pid: int) -> str:
 
 
 def is_dead(name: str) -> bool:
-    """Whether the process that took a lease is known to have ended. False when that is unknown: another machine."""
+    """Whether the process that took a lease has ended. False when that is unknown, as on another machine."""
     host, _, rest = name.partition("/")
     pid, _, rest = rest.partition("/")
     began = rest.partition("/")[0]

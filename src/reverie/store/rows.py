@@ -1,4 +1,4 @@
-"""Rows in, core types out, and back: the same for every store."""
+"""Conversions between rows and core types, the same for every store."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LAST = 2**62
 FEW_TYPES = 8
 """Number of event types up to which each is looked up in the index; for more, the log is walked."""
 LAST_CHARACTER = "\U0010ffff"
-"""Sorts after every text that begins as it does up to there."""
+"""Appended to a prefix, it sorts after every text that begins with the prefix."""
 _RANGE = 2**40
 _AS_OF_STATES = frozenset(state for state in EntryState if state not in (EntryState.DRAFT, EntryState.ERASED))
 
 
 @lru_cache(maxsize=1024)
 def positions_of(tenant: int) -> tuple[int, int]:
-    """The range in which a tenant's positions are: above the first, up to the second."""
+    """The range of a tenant's positions: above the first number, up to the second."""
     return (tenant - 1) * _RANGE, tenant * _RANGE
 
 
@@ -58,13 +58,13 @@ def to_entry(row: Sequence[Any]) -> Entry:
 
 
 def after_refs(prefix: str) -> str:
-    """A text behind every ref that begins with a prefix: the next above the characters that a ref may have."""
+    """A text that sorts after every ref that begins with a prefix; `{` is above all characters of a ref."""
     return f"{prefix}{{"
 
 
 def after_ids(prefix: str) -> str:
-    """A text behind every id that begins with a prefix: ids may have any characters."""
-    return f"{prefix}\U0010ffff"
+    """A text that sorts after every id that begins with a prefix; ids may have any characters."""
+    return prefix + LAST_CHARACTER
 
 
 def to_row(entry: Entry, tenant: int) -> tuple[Any, ...]:
@@ -147,7 +147,7 @@ def to_key(row: Sequence[Any]) -> Key:
 
 
 def key_row(key: Key) -> tuple[Any, ...]:
-    """The same, back."""
+    """The bindings of `add_key`."""
     return (
         key.id,
         key.tenant,
@@ -163,7 +163,7 @@ def key_row(key: Key) -> tuple[Any, ...]:
 
 
 def event_row(event: Event) -> tuple[Any, ...]:
-    """The columns of an event behind its position."""
+    """The columns of an event after its position."""
     return (
         event.epoch,
         event.at,
@@ -186,19 +186,19 @@ def encode(value: Any) -> str:
 
 
 def about(entry: Entry, same: Callable[[str], bool], *, erased: bool) -> bool:
-    """Whether an entry has a subject that is the `same` as the one asked for; index keys are shorter than a hash."""
+    """Whether an entry is about the subject asked for. `same` compares names: index keys are only part of a hash."""
     if entry.state is EntryState.ERASED:
-        return erased  # nothing of it is left to compare
+        return erased  # there is no name left to compare
     return any(map(same, named_subjects(entry.subject, entry.tags)))
 
 
 def as_of_filter(where: Filter) -> Filter:
-    """States and flags are today's; a read in the past goes by born and gone alone."""
+    """The filter of a read in the past. States and flags are those of today, so only born and gone decide."""
     return msgspec.structs.replace(where, states=_AS_OF_STATES, archived=None)
 
 
 def without_tags(where: Filter) -> tuple[list[str] | None, int, Filter]:
-    """(tags, how many of them an entry has at least, what else it is asked); no tags when the filter names none."""
+    """(tags, the number of them that an entry must have, the rest of the filter). Without a filter on tags: None."""
     if where.tags:
         every = list(dict.fromkeys(where.tags))
         return every, len(every), msgspec.structs.replace(where, tags=())
@@ -207,7 +207,7 @@ def without_tags(where: Filter) -> tuple[list[str] | None, int, Filter]:
 
 
 def open_cursor(cursor: str | None) -> tuple[int | None, int | None]:
-    """(created_at, position inside the tenant) of a cursor; Invalid when no store gave it out."""
+    """(created_at, position inside the tenant) of a cursor. Raises Invalid when no store gave it out."""
     if cursor is None:
         return None, None
     try:

@@ -1,7 +1,7 @@
 """The verbs of a read transaction, for every dialect; the dialect binds the rows.
 
-A dialect gives the queries by name (`queries.sql` of its package, the same names everywhere) and says how lists and ids
-are bound.
+A dialect supplies the queries by name (`queries.sql` of its package, the same names everywhere) and binds lists and
+ids.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ LIVE = READABLE.states | {EntryState.DRAFT}
 
 
 class ReadVerbs(ABC):
-    """One snapshot of one scope. `_tenant` is None when the tenant has never been written: everything is empty."""
+    """One snapshot of one scope. `_tenant` is None for a tenant that was never written: everything is empty."""
 
     now: int
     _scope: Scope
     _ref: str
-    """The memory it is bound to."""
+    """The memory that the transaction is bound to."""
     _tenant: int | None
     _log_key: bytes
     _head: Head
@@ -73,7 +73,7 @@ class ReadVerbs(ABC):
         """Several values as one parameter."""
 
     def _key(self, entry_id: str) -> str:
-        """An id as the tables know it."""
+        """The form of an id in the tables."""
         return entry_id
 
     @abstractmethod
@@ -409,9 +409,9 @@ class ReadVerbs(ABC):
 def sides(
     before: Mapping[int, int | None], after: Mapping[int, int | None]
 ) -> Mapping[int, tuple[int | None, int | None]]:
-    """The neighbours of every position that a walk passed on either side.
+    """The neighbours, on both sides, of every position that a walk passed.
 
-    A position that a walk came upon has the one it came from on its other side.
+    The position from which a walk came is the neighbour on the other side.
     """
     back = {there: here for here, there in after.items() if there is not None} | dict(before)
     on = {there: here for here, there in before.items() if there is not None} | dict(after)

@@ -1,4 +1,4 @@
-"""SQL lives in .sql files: a name and a purpose above each query, read once.
+"""Loads SQL from .sql files, where each query has a name and a purpose above it.
 
 -- name: head
 -- The tip of a tenant's log.
@@ -37,11 +37,11 @@ def load_migrations(package: str) -> list[tuple[int, str, str]]:
 
 
 def migration_phases(package: str) -> dict[int, str]:
-    """The phase of every migration by its number: `pre`, `post`, or nothing when its file name does not say."""
+    """The phase of every migration by number: `pre`, `post`, or empty when the file name has none."""
     names = (_MIGRATION.fullmatch(item.name) for item in files(package).joinpath("migrations").iterdir())
     return {int(named[1]): named[2] or "" for named in names if named}
 
 
 def session_name(package: str) -> str:
-    """Name the connections of this process by its schema version, so that others can recognise its release."""
+    """The name of this process's connections: it holds the schema version, by which others recognise the release."""
     return f"reverie/{len(migration_phases(package))}"

@@ -1,7 +1,7 @@
 """The verbs of a write transaction, for every dialect; the dialect binds the rows.
 
-A dialect says how the rows of a few tables are bound, and when a statement is sent: new rows may wait for others of
-their kind (`_add`), everything else keeps its order (`_do`).
+A dialect binds the rows of a few tables, and decides when a statement is sent: new rows may wait for others of their
+table (`_add`), all other statements keep their order (`_do`).
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class WriteVerbs(ReadVerbs):
     _scrubbed: list[tuple[str, int]]
     """Entries whose words and vectors are destroyed: ref and position."""
     _read: dict[tuple[str, str], Entry]
-    """Entries as they are now, by ref and id. No other changes them: this transaction holds the head."""
+    """Entries in their present state, by ref and id. Nothing else changes them: this transaction holds the head."""
     _left = False
-    """Whether an entry left readable memory, or a lease or document went."""
+    """Whether an entry left readable memory, or a lease or document was removed."""
     _grew = False
     """Whether an entry or a document was stored."""
 
@@ -69,11 +69,11 @@ class WriteVerbs(ReadVerbs):
 
     @abstractmethod
     def _add(self, name: str, row: tuple[Any, ...]) -> None:
-        """A new row. It may wait for others of its kind."""
+        """Add a row. It may wait for others of its table."""
 
     @abstractmethod
     def _do(self, name: str, bound: Any) -> None:
-        """A statement, after everything before it."""
+        """Run a statement after all earlier ones."""
 
     def _do_each(self, name: str, bound: Sequence[Any]) -> None:
         """The same statement for several rows."""
@@ -82,7 +82,7 @@ class WriteVerbs(ReadVerbs):
 
     @abstractmethod
     def _unsent(self, name: str, bound: Any) -> Sequence[Row]:
-        """The rows of a query for which nothing that waits has to be sent."""
+        """The rows of a query that does not depend on rows that wait, which are not sent."""
 
     @abstractmethod
     def _event_row(self, event: Event) -> tuple[Any, ...]: ...
@@ -92,30 +92,30 @@ class WriteVerbs(ReadVerbs):
 
     @abstractmethod
     def _id_key(self, entry: Entry) -> tuple[Any, ...]:
-        """The key under which a batch knows a new id, and the tail of what `id_taken` binds."""
+        """The key of a new id in a batch. Its last two values are bound by `id_taken`."""
 
     @abstractmethod
     def _answer_key(self, key: str) -> Any:
-        """The key under which a batch knows an answer."""
+        """The key of an answer in a batch."""
 
     @abstractmethod
     def _model(self, vector: Vector | None) -> tuple[Any, bytes | None]:
-        """Model and vector as the table has them."""
+        """Model and vector in the form of the table."""
 
     @abstractmethod
     def _change(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Write what changed in entries."""
+        """Write changed fields of entries."""
 
     @abstractmethod
     def _drop_about(self, entry: Entry, *more: bytes) -> None:
-        """An entry is no longer about its subjects, nor about these."""
+        """Remove an entry from the index of subjects: from its own subjects and from these keys."""
 
     @abstractmethod
     def _text_destroyed(self) -> None:
-        """The text of an entry was destroyed."""
+        """Note that text was destroyed."""
 
     def _document_dropped(self) -> None:
-        """The body of a document was dropped."""
+        """Note that the body of a document was dropped."""
 
     # the verbs
 
@@ -137,7 +137,7 @@ class WriteVerbs(ReadVerbs):
 
     @property
     def _cache(self) -> IndexCache:
-        """Shared indexes, overlaid with what this body wrote."""
+        """The shared indexes, with what this body wrote added."""
         return PrivateIndexes(self._batch.indexes)
 
     def append(self, *events: NewEvent, tick: bool = True, received_epoch: int = 0) -> int:
@@ -222,7 +222,7 @@ class WriteVerbs(ReadVerbs):
             for since in one.absences:
                 self._do("add_absence", (self._tenant, before.position, since, seq))
             if one.returns:
-                self._set_recall(after, seq, None, None)  # words of old sources are missing until they are indexed
+                self._set_recall(after, seq, None, None)  # older sources have no words until they are indexed
             self._left |= one.leaves
             if one.leaves and after.state is EntryState.DREAMT:
                 cool.append(before)
@@ -341,7 +341,7 @@ class WriteVerbs(ReadVerbs):
 
     @abstractmethod
     def _add_links(self, links: Sequence[tuple[int, Link]]) -> None:
-        """New arrows, each with its place in the order."""
+        """Add links, each with its place in the order."""
 
     def save(
         self,
@@ -454,5 +454,5 @@ class WriteVerbs(ReadVerbs):
 
 
 def _searchable(entry: Entry) -> bool:
-    """Whether an entry has a place in an index: that of readable memory, or that of cold storage."""
+    """Whether an entry belongs in an index, that of readable memory or that of cold storage."""
     return entry.gone_seq is None or entry.state is EntryState.DREAMT

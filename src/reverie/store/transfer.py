@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 
 
 class Table(Struct, frozen=True):
-    """A table of a tenant's rows. `key` identifies a row; it has changed when `stamp` has."""
+    """A table of a tenant's rows. `key` identifies a row, and `stamp` changes whenever the row does."""
 
     name: str
     key: tuple[str, ...]
@@ -58,7 +58,7 @@ TABLES = (
     _table("answer", "key", "until", "key digest answer until"),
     _table("searches", "ref", "at", "ref body at"),
 )
-"""Every table that is copied. Tags and subjects come with their entries, leases end by themselves."""
+"""Every table that is copied. Tags and subjects are derived from the entries; leases are left to expire."""
 BOOLEANS = frozenset({"pinned", "archived", "held", "again", "cold"})
 
 
@@ -78,7 +78,7 @@ class TenantRow(Struct, frozen=True):
 
 
 def about_rows(tenant: TenantRow, entries: Iterable[Row]) -> list[Row]:
-    """The rows that list these entries (of the table `entry`) under their subjects."""
+    """The rows of the index of subjects for rows of the table `entry`."""
     subject, tags = ENTRY.columns.index("subject"), ENTRY.columns.index("tags")
     return [
         (tenant.n, key, row[0])
@@ -88,19 +88,19 @@ def about_rows(tenant: TenantRow, entries: Iterable[Row]) -> list[Row]:
 
 
 class Transfer(Protocol):
-    """The low-level side of a store: rows out, rows in. For moving memory, and for nothing else."""
+    """Access to the rows of a store, only for moving memory."""
 
     def tenants(self) -> list[TenantRow]:
         """Every tenant, by number."""
 
     def above(self) -> tuple[list[Row], list[Row]]:
-        """Settings (name, value) and API keys: what belongs to no tenant."""
+        """Settings (name, value) and API keys, which belong to no tenant."""
 
     def put_above(self, settings: Iterable[Row], keys: Iterable[Row]) -> None:
-        """Make settings and API keys these, and no others."""
+        """Replace all settings and API keys."""
 
     def counts(self, tenant: TenantRow) -> Mapping[str, int]:
-        """Rows by table."""
+        """The number of rows of each table."""
 
     def stamps(self, tenant: TenantRow, table: Table, after: Row | None = None) -> Iterator[tuple[Row, Any]]:
         """(key, stamp) of every row by key, from one snapshot; `after` leaves out keys up to it."""
@@ -112,13 +112,13 @@ class Transfer(Protocol):
         """The rows of these keys."""
 
     def make(self, tenant: TenantRow) -> None:
-        """Make the tenant under its number with an empty log, unless it is there."""
+        """Make the tenant under its number with an empty log, unless it exists."""
 
     def put(self, tenant: TenantRow, table: Table, rows: Sequence[Row]) -> None:
-        """Store rows, in place of those of the same key."""
+        """Store rows, replacing those of the same key."""
 
     def drop(self, tenant: TenantRow, table: Table, keys: Sequence[Row]) -> None:
-        """Take rows out."""
+        """Delete rows."""
 
     def set_head(self, tenant: TenantRow) -> None:
         """Move the head of the tenant's log: the last step of a copy."""
@@ -129,7 +129,7 @@ class Transfer(Protocol):
         """
 
     def reopen(self) -> None:
-        """Let a store that was moved away be written again."""
+        """Make a store that was moved away writable again."""
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""

@@ -83,10 +83,10 @@ def test_a_changed_byte_is_noticed(server: PostgresServer, settings: Settings, t
         assert not verdict.ok
         said = {
             "entry": "a stored entry is not as written",
-            "about": "1 entries are not found by their subject",
-            "tag": "1 entries are not found by their tags",
+            "about": "entries that are not found by their subject: 1",
+            "tag": "entries that are not found by their tags: 1",
         }
-        assert verdict.reason in {f"1 rows of {table} are not as they were stored", said.get(table)}
+        assert verdict.reason in {f"rows of {table} that are not as they were stored: 1", said.get(table)}
         with pytest.raises(StoreCorrupt, match={"about": "subject", "tag": "tags"}.get(table, table)):
             host.parts.store.check()
         host.close()

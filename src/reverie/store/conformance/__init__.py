@@ -8,9 +8,9 @@ With pytest:
     def test_my_store(case: Case) -> None:
         case.run(lambda clock: MyStore(..., clock=clock))
 
-Without: `check(lambda clock: MyStore(..., clock=clock))` runs every case and returns what failed. The factory opens a
-new, empty store that uses the given clock; the case closes it. Cases are plain functions with
-plain `assert`s, one file per capability. Do not run them under `python -O`.
+Without pytest, `check(lambda clock: MyStore(..., clock=clock))` runs every case and returns the failures. The factory
+opens a new, empty store that uses the given clock; the case closes it. Cases are plain functions with plain `assert`s,
+one file for each capability. Do not run them under `python -O`.
 """
 
 from reverie.store.conformance.case import Case, Failure, cases, check

@@ -1,4 +1,4 @@
-"""Cases: how they are found, run and reported."""
+"""Cases: finds, runs and reports them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CAPABILITIES = (
     "snapshots",
     "transfer",
 )
-"""One spec file each. A store whose readers and writers take turns may leave out `snapshots` and `transfer`."""
+"""One file each. A store whose readers and writers take turns may leave out `snapshots` and `transfer`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Case:
     body: Callable[[Lab], None]
 
     def run(self, open_store: OpenStore) -> None:
-        """Run on a new store; raises when the promise is broken."""
+        """Run on a new store. Raises when the promise is broken."""
         lab = Lab(open_store)
         try:
             self.body(lab)
@@ -67,7 +67,7 @@ class Failure:
 
 
 def cases(capabilities: Sequence[str] = CAPABILITIES) -> list[Case]:
-    """Every case of the given capabilities: the public functions of their spec files."""
+    """Every case of the given capabilities: the public functions of their files."""
     found = []
     for capability in capabilities:
         module = import_module(f"reverie.store.conformance.{capability}")
@@ -78,7 +78,7 @@ def cases(capabilities: Sequence[str] = CAPABILITIES) -> list[Case]:
 
 
 def check(open_store: OpenStore, *, capabilities: Sequence[str] = CAPABILITIES) -> list[Failure]:
-    """Run every case, whatever fails; returns the failures."""
+    """Run every case, even after failures. Returns the failures."""
     failures = []
     for case in cases(capabilities):
         try:

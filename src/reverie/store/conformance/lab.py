@@ -1,4 +1,4 @@
-"""The laboratory of the cases: a clock set by hand, samples, and a store with short names for common steps."""
+"""Fixtures of the cases: a clock that is set by hand, sample entries, and a store with short names for common steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HandClock:
         self._now = now
 
     def now(self) -> int:
-        """The instant it was set to."""
+        """The instant that was set."""
         return self._now
 
     def advance(self, milliseconds: int) -> None:
@@ -40,7 +40,7 @@ _IDS = TimeIds()
 
 
 def make_entry(**overrides: Any) -> Entry:
-    """A sound entry; every field can be overridden."""
+    """A valid entry; every field can be overridden."""
     fields: dict[str, Any] = {
         "ref": "notes",
         "id": _IDS.new(),
@@ -59,7 +59,7 @@ def make_entry(**overrides: Any) -> Entry:
 
 
 def make_event(type: str = "memory.written", **overrides: Any) -> NewEvent:  # noqa: A002
-    """A sound event; every field can be overridden."""
+    """A valid event; every field can be overridden."""
     fields: dict[str, Any] = {"type": type, "operation": "TEST", "actor": "tester"}
     return NewEvent(**(fields | overrides))
 
@@ -154,7 +154,7 @@ def put(tx: WriteTx, entry: Entry, *, vector: tuple[str, bytes] | None = None, m
 
 
 def words(text: str) -> list[str]:
-    """The plainest terms: lower-case words without punctuation."""
+    """The simplest terms: lower-case words without punctuation."""
     return [word for word in "".join(c if c.isalnum() else " " for c in text.lower()).split() if word]
 
 

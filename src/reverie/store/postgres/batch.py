@@ -1,7 +1,7 @@
-"""One PostgreSQL transaction of one tenant, and what waits to be sent to it.
+"""One PostgreSQL transaction of one tenant, and the statements that wait to be sent.
 
-Statements wait until something has to be read or the transaction ends; then all of them go out together and cost one
-round trip. New rows of a table become one statement.
+Statements wait until something must be read or the transaction ends; then they are sent together, in one round trip.
+New rows of a table become one statement.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Work = list[dict[bytes, list[Row]] | tuple[bytes, Any]]
 
 
 class Batch:
-    """A transaction that holds the head of its tenant. `alone`: it runs one body only, so undoing is rolling back."""
+    """A transaction that holds the head of its tenant. `alone`: it runs only one body, so undoing is a rollback."""
 
     def __init__(
         self, connection: Connection, name: str, now: int, row: Row, *, made: bool, alone: bool, indexes: IndexCache
@@ -39,14 +39,14 @@ class Batch:
         self.alone = alone
         self.held = Tenant(row)
         self.made = made
-        """Whether the tenant is new: then its row has no more than its name."""
+        """Whether the tenant was made in this transaction."""
         self.waiting: Work = []
         self.new_ids: set[tuple[str, str]] = set()
         self.answers: dict[str, tuple[str, bytes]] = {}
         self.destroyed = False
-        """Whether text was destroyed, so that the server has to clear away old rows. Noted in the same transaction."""
+        """Whether text was destroyed, so that the server must remove old rows. Noted in the same transaction."""
         self.kept = 0
-        """Bodies whose work stays."""
+        """Number of bodies whose work stays."""
 
     @property
     def logged(self) -> bool:
@@ -54,7 +54,7 @@ class Batch:
         return self.held.head.seq != self.held.opened.seq
 
     def send(self, work: Work, query: tuple[bytes, Any] | None = None) -> list[Row]:
-        """Send what waits, and a query whose rows are returned: one round trip."""
+        """Send statements and a query in one round trip. Returns the rows of the query."""
         execute = self.connection.execute
         if not work:
             return execute(*query, binary=True).fetchall() if query else []
@@ -65,7 +65,7 @@ class Batch:
         return found.fetchall() if found else []
 
     def commit(self) -> str | None:
-        """Send the pending statements and commit, in one round trip; return the server's answer."""
+        """Send the waiting statements and commit, in one round trip. Returns the server's answer."""
         held = self.held
         head = held.head
         if head != held.opened:
@@ -92,8 +92,11 @@ def send_all(connection: Connection, work: Work) -> None:
 
 
 def _send(connection: Connection, sql: bytes, rows: Sequence[Row]) -> None:
-    """Do the same for many rows in one statement, a column to an array: a statement with a place for every value would
-    have to be parsed again every time, which cost half of the processor time of a batch."""
+    """Send one statement for all rows, with an array for each column.
+
+    A statement with a placeholder for every value would be parsed again every time, which cost half of the processor
+    time of a batch.
+    """
     if len(rows) == 1:
         connection.execute(sql, rows[0])
         return
@@ -115,7 +118,7 @@ def _send(connection: Connection, sql: bytes, rows: Sequence[Row]) -> None:
 
 @lru_cache(maxsize=256)
 def _many(sql: bytes, same: tuple[bool, ...]) -> bytes:
-    """The same insert with many rows; columns in which all rows are the same are given once."""
+    """An insert for many rows. A column with the same value in all rows is bound once."""
     head, _, rest = sql.decode().partition("VALUES")
     names = head[head.index("(") + 1 : head.index(")")].replace("\n", " ").split(", ")
     types = [TYPES.get(name.strip(), "text") for name in names]
@@ -130,7 +133,7 @@ def _many(sql: bytes, same: tuple[bool, ...]) -> bytes:
 
 
 def merge(work: Work, more: Work) -> None:
-    """Append `more` to `work`; neighbouring groups of rows become one."""
+    """Append `more` to `work`. Adjacent groups of rows become one."""
     if work and more and isinstance(work[-1], dict) and isinstance(more[0], dict):
         group, first = work[-1], more[0]
         for sql, rows in first.items():

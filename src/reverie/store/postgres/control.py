@@ -1,4 +1,4 @@
-"""Data outside of tenants: names, keys, settings."""
+"""Data outside tenants: names, keys, settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reverie.store.rows import key_row, to_key
 
 
 class PostgresControlTx:
-    """A transaction that is bound to no tenant, and sees nothing of theirs."""
+    """A transaction that is bound to no tenant, and sees no tenant's data."""
 
     def __init__(self, connection: Connection, now: int) -> None:
         self._connection = connection

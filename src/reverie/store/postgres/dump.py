@@ -1,7 +1,7 @@
-"""A backup in SQL: schema and rows of one moment, in a file that `psql` reads.
+"""Writes a backup in SQL: schema and rows of one snapshot, in a file that `psql` reads.
 
-`pg_dump` needs a role that row security does not bind. This needs none: the transaction names one tenant after the
-other and copies what it then sees. Reading it back does need such a role, once: see docs/postgres.md.
+`pg_dump` needs a role that row security does not bind. This does not: the transaction names one tenant after the other
+and copies the rows that it then sees. Restoring with `psql` does need such a role: see docs/postgres.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ABOVE = ("setting", "api_key")
 
 
 def dump(connection: Connection, file: IO[bytes], progress: Callable[[int, int], None] | None) -> None:
-    """Write everything the snapshot of `connection` has. The transaction is begun, and left open."""
+    """Write everything in the snapshot of `connection`. The caller has begun the transaction, and ends it."""
     connection.execute(SQL["bind"], limits("", control=True))
     connection.execute(b"SET LOCAL statement_timeout = 0")
     names = [row[0] for row in connection.execute(SQL["tenants"])]
@@ -59,7 +59,7 @@ def _head(connection: Connection, file: IO[bytes]) -> None:
 
 def _copy(connection: Connection, file: IO[bytes], table: str) -> None:
     name = sql.Identifier("reverie", table)
-    # sums of rows are made again where the rows are stored again
+    # generated columns, such as checksums of rows, are computed again when the rows are restored
     found = connection.execute(
         "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped "
         "AND attgenerated = '' ORDER BY attnum",
@@ -68,7 +68,7 @@ def _copy(connection: Connection, file: IO[bytes], table: str) -> None:
     columns = sql.SQL(", ").join(sql.Identifier(column) for (column,) in found.fetchall())
     into = sql.SQL("COPY {} ({}) FROM stdin;\n").format(name, columns)
     file.write(into.as_bytes(connection))
-    # a query and not the table: COPY of a table skips no rows for row security, it refuses
+    # a query and not the table: under row security, COPY of a table is refused
     with (
         connection.cursor() as cursor,
         cursor.copy(sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(columns, name)) as rows,

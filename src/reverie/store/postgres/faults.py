@@ -1,6 +1,6 @@
-"""PostgreSQL's errors as ours: driver errors are translated here and nowhere else.
+"""Translates errors of the PostgreSQL driver to those of Reverie. It is done nowhere else.
 
-Messages of the server may quote values, so none of them is passed on: only its five-letter code.
+Messages of the server may quote values, so they are never passed on: only the five-character code is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reverie.core.errors import (
 )
 
 AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
-"""The server undid the transaction and asks to try again."""
+"""Faults after which the server has rolled back the transaction and asks for a retry."""
 
 
 MOVED = "RV001"
@@ -29,7 +29,7 @@ MOVED = "RV001"
 
 
 def lost(fault: BaseException) -> bool:
-    """Whether the connection is gone: the server stopped, was restarted, or cut it."""
+    """Whether the connection is lost: the server stopped, restarted, or closed it."""
     gone = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleInTransactionSessionTimeout)
     if isinstance(fault, gone):
         return True
@@ -37,7 +37,7 @@ def lost(fault: BaseException) -> bool:
 
 
 def translate(fault: BaseException) -> BaseException:
-    """A database-neutral error for a driver error; anything else as it is."""
+    """The error of Reverie for a driver error; any other fault as it is."""
     match fault:
         case psycopg.Error() if fault.sqlstate == MOVED:
             error: ReverieError = ReadOnly("This memory was moved to another store. Start with the URL of that one.")

@@ -1,8 +1,8 @@
-"""Migrations: each once, each in one transaction, safe when many processes start at one instant.
+"""Migrations: each is applied once and in one transaction, even when many processes start at the same time.
 
-A step is known by its file name. `NNNN_pre_...` only adds: the first process of a release applies it, and processes of
-the release before continue, and even start, next to it. `NNNN_post_...` removes what no code of this release uses: it
-is applied when someone says that no older process runs. A new database gets everything.
+The file name of a step gives its phase. `NNNN_pre_...` only adds: the first process of a release applies it, and
+processes of the previous release continue, and may even start, alongside it. `NNNN_post_...` removes what this release
+no longer uses: it is applied when the operator says that no older process runs. A new database gets all steps.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from reverie.store.sql import load_migrations, migration_phases
 
 PACKAGE = "reverie.store.postgres"
 _LOCK = 0x52564531
-"""Of the advisory lock that migrating processes take turns by."""
+"""Key of the advisory lock that lets processes migrate one at a time."""
 _KEYING = {5: "", 6: "", 13: "[^ -~]", 14: "[^ -~]"}
-"""Steps after which entries are listed under their subjects: all, or those whose subject or tags match."""
+"""Steps after which entries are listed under their subjects: all entries, or those whose subject or tags match."""
 _UNKEYED = """
 SELECT n, subject, tags FROM reverie.entry AS e
 WHERE tenant = %(tenant)s AND n > %(after)s AND state <> 'erased' AND (subject IS NOT NULL OR tags LIKE '%%"subject:%%')
@@ -32,8 +32,8 @@ AND application_name LIKE 'reverie%%' AND coalesce(substring(application_name FR
 
 
 def applied(connection: psycopg.Connection) -> dict[int, str]:
-    """The migrations the database has, each with its phase as it was recorded: `pre`, `post` or nothing."""
-    # the catalogue itself and not `to_regclass`, which may remember what it looked up before another process migrated
+    """The migrations that the database has, each with its recorded phase: `pre`, `post` or empty."""
+    # the catalogue and not `to_regclass`, which may have cached its answer before another process migrated
     made = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'reverie' AND tablename = 'setting'"
     if not connection.execute(made).fetchall():
         return {}
@@ -47,16 +47,16 @@ def schema_version(connection: psycopg.Connection) -> int:
 
 
 def pending(have: dict[int, str], *, post: bool) -> list[tuple[int, str, str]]:
-    """The steps to apply now. A new database has no older processes, so it gets all of them."""
+    """The steps to apply now. A new database has no older processes, so it gets all steps."""
     phases = migration_phases(PACKAGE)
     wanted = load_migrations(PACKAGE)
     return [step for step in wanted if step[0] not in have and (post or not have or phases[step[0]] != "post")]
 
 
 def migrate(connection: psycopg.Connection, now: int, *, create: bool, post: bool = False) -> list[int]:
-    """Bring a database to this version's schema; returns which steps that took. The connection commits by itself.
+    """Bring a database to this version's schema. Returns the applied steps. The connection is in autocommit mode.
 
-    `post`: also take away what older releases needed. Raises Busy while a process of one is connected.
+    `post`: also remove what only older releases need. Raises Busy while a process of an older release is connected.
     """
     have = applied(connection)
     phases = migration_phases(PACKAGE)
@@ -92,7 +92,7 @@ def migrate(connection: psycopg.Connection, now: int, *, create: bool, post: boo
 
 
 def key_subjects(connection: psycopg.Connection, odd: str = "") -> None:
-    """List entries under the keys of their subjects, and none without a key. Inside the caller's transaction."""
+    """List entries under the keys of their subjects, and remove rows without a key. Inside the caller's transaction."""
     connection.execute("SELECT set_config('reverie.control', 'on', true)")
     tenants = connection.execute("SELECT n, log_key FROM reverie.tenant").fetchall()
     for tenant, log_key in tenants:

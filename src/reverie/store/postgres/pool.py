@@ -1,7 +1,7 @@
 """Connections: few, shared, with limits.
 
-Every connection commits by itself until a transaction is begun in so many words, so that beginning one and its first
-query are one round trip. Integers are always sent as bigint: one statement is then planned once and not once per size.
+Connections are in autocommit mode and transactions begin with an explicit BEGIN, so that it and the first query are one
+round trip. Integers are always sent as bigint, so that a statement is planned once and not once per integer size.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from reverie.store.sql import session_name
 
 NAME = session_name("reverie.store.postgres")
 MOST_WAITING = 1024
-"""Callers that may wait for a connection; the next one gets `busy`."""
+"""Number of callers that may wait for a connection; further ones get StoreUnavailable."""
 CONNECT_SECONDS = 5
 
 SLOW_SECONDS = 0.5
-"""A statement that takes longer is noted."""
+"""A statement that takes longer is logged."""
 _LOG = logging.getLogger("reverie.store")
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class Timed(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that notes in the log which statement took long: its name and the time, nothing it said."""
+    """A connection that logs slow statements: the name and the time, never text or values."""
 
     def execute(self, query: Any, *arguments: Any, **options: Any) -> Any:
         began = time.perf_counter()
@@ -47,7 +47,7 @@ class Timed(psycopg.Connection[tuple[Any, ...]]):
 
 
 def open_pool(url: str, *, size: int, wait_seconds: float) -> ConnectionPool[Connection]:
-    """Up to `size` connections; who waits longer than `wait_seconds` for one gets PoolTimeout."""
+    """A pool of up to `size` connections. A caller that waits longer than `wait_seconds` gets PoolTimeout."""
     return ConnectionPool(
         url,
         connection_class=Timed,
@@ -74,7 +74,7 @@ def connect(url: str) -> Connection:
 
 
 class Returns:
-    """Ends transactions that only read after their caller has its answer: it need not wait for the server to say so."""
+    """Ends read transactions in the background, so that callers do not wait for the rollback."""
 
     def __init__(self, pool: ConnectionPool[Connection]) -> None:
         self._pool = pool
@@ -84,7 +84,7 @@ class Returns:
         self._closed = False
 
     def add(self, connection: Connection) -> None:
-        """Roll back an uncommitted transaction soon, and return the connection to the pool."""
+        """Soon roll back a transaction that was not committed, and return its connection to the pool."""
         with self._lock:
             if self._closed:
                 give_back(self._pool, connection)
@@ -99,7 +99,7 @@ class Returns:
             give_back(self._pool, connection)
 
     def close(self) -> None:
-        """Give everything back now."""
+        """Return all connections to the pool now."""
         with self._lock:
             self._closed = True
             thread, self._thread = self._thread, None

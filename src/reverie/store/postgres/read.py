@@ -20,13 +20,13 @@ Row = tuple[Any, ...]
 _STEPS = 2
 """Distance up to which neighbours are prefetched."""
 _STREAMED = 10_000
-"""Number of events from which news of a memory are read a piece at a time."""
+"""Number of events from which changes of a memory are read in parts."""
 _READABLE = frozenset(state.value for state in READABLE.states)
 
 FRESH = ("index_gone", "index_fresh", "index_scrubbed")
-"""The queries whose rows an `IndexTail` is made of."""
+"""The queries whose rows make an `IndexTail`."""
 MOST_FRESH = 2000
-"""Number from which there may be more: then all of them are read again."""
+"""Limit of prefetched rows. With as many, there may be more, so all are read again."""
 
 
 class IndexTail(NamedTuple):
@@ -40,21 +40,21 @@ class IndexTail(NamedTuple):
 
 
 class _Ahead:
-    """Rows fetched before they are asked for. A snapshot does not change, so they stay right."""
+    """Prefetched rows. A snapshot does not change, so they stay valid."""
 
     def __init__(self, where: Filter) -> None:
         self.where = where
         self.rows: dict[int, Row] = {}
         """Entries as rows, by position."""
         self.fits: set[int] = set()
-        """Those of them that were asked for and match."""
+        """Positions that were asked for and match."""
         self.beside: set[int] = set()
-        """Their neighbours that match."""
+        """Positions of their neighbours that match."""
         self.before: dict[int, list[int]] = {}
         self.after: dict[int, list[int]] = {}
 
     def pick(self, positions: Sequence[int], where: Filter, now: int) -> list[Row] | None:
-        """The entries at these positions that match; None: not all are here, or it is not known."""
+        """The entries at these positions that match; None when not all are here, or the filter is another."""
         if not all(position in self.rows for position in positions):
             return None
         if where == self.where:
@@ -64,7 +64,7 @@ class _Ahead:
         return None
 
     def add_neighbours(self, rows: Sequence[Row]) -> None:
-        """File the rows of query `beside`. Entries already present are not changed."""
+        """Add the rows of query `beside`. Entries already present are not changed."""
         for position, side, fits, *columns in rows:
             before, after = self.before.setdefault(position, []), self.after.setdefault(position, [])
             if side is not None:
@@ -76,7 +76,7 @@ class _Ahead:
 
 
 def _readable(row: Row, now: int) -> bool:
-    """Apply the filter `readable` to a row of `columns`."""
+    """Whether a row of `columns` passes the filter `readable`."""
     return row[15] in _READABLE and not row[19] and (row[17] is None or row[17] > now) and row[24] is None
 
 
@@ -85,12 +85,12 @@ def _brief(row: Row) -> Brief:
 
 
 class PostgresReadTx(ReadVerbs):
-    """The verbs over one connection."""
+    """The verbs of a read transaction on one connection."""
 
     _fresh: IndexTail | None = None
     _fetched: _Ahead | None = None
     _settled = True
-    """Whether the data read cannot change: then rows are prefetched."""
+    """Whether the data cannot change, so that rows may be prefetched."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class PostgresReadTx(ReadVerbs):
 
     def _bind(self, scope: Scope) -> None:
         super()._bind(scope)
-        self._fresh = self._fetched = None  # what was fetched ahead is of another memory
+        self._fresh = self._fetched = None  # prefetched rows are of another memory
 
     def _many(self, values: Sequence[Any]) -> Any:
         return array(values)
@@ -174,7 +174,7 @@ class PostgresReadTx(ReadVerbs):
     def foremost(
         self, lists: Sequence[Positions], where: Filter, *, limit: int, promising: Promising | None = None
     ) -> Mapping[int, Brief]:
-        """In one round trip, with the neighbours of the most promising when those will be asked for."""
+        """The first entries that match, in one round trip, with the neighbours of the most promising if requested."""
         if not self._settled:
             return super().foremost(lists, where, limit=limit)
         parts, bound = filter_parts(where, self.now)
@@ -221,7 +221,7 @@ class PostgresReadTx(ReadVerbs):
         return sides(before, after)
 
     def passing(self, where: Filter) -> list[int]:
-        """Return the positions that match, found by tags or as the planner chooses."""
+        """The positions that match, found by tags or as the planner chooses."""
         led, least, rest = without_tags(where)
         if led is None:
             rows = self._filtered("passing", where, ref=self._ref)
@@ -231,6 +231,6 @@ class PostgresReadTx(ReadVerbs):
 
 
 def _steps(position: int, near: Sequence[int], steps: int) -> Iterable[tuple[int, int | None]]:
-    """Each position on the way, and the next one."""
+    """Each position on the way, with the next one."""
     way: list[Any] = [position, *near, None]
     return pairwise(way[: steps + 1])

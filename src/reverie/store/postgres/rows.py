@@ -18,11 +18,11 @@ QUERIES = {
     for name, sql in _RAW.items()
     if name not in _PARTS
 }
-"""Every query by name; those about entries with a place for the filter."""
+"""Every query by name; queries on entries have a placeholder for the filter."""
 SQL = {name: text.encode() for name, text in QUERIES.items()}
-"""The same, ready to be sent."""
+"""The queries as bytes, ready to be sent."""
 NAMES = {text: name for name, text in SQL.items()}
-"""Statements by their text: a slow one is named in the log, never shown."""
+"""Names by statement: a slow statement is logged by name, never as text."""
 TYPES = {
     **dict.fromkeys(
         ("tenant", "n", "trust", "created_at", "expires_at", "version", "born_seq", "epoch", "seq"), "bigint"
@@ -31,14 +31,14 @@ TYPES = {
     **dict.fromkeys(("pinned", "archived", "held", "again"), "boolean"),
     **dict.fromkeys(("prev_hash", "hash", "words", "vector", "who"), "bytea"),
 }
-"""Columns that are not text."""
+"""Types of columns that are not text."""
 LONGEST_ID = 512
-"""Bytes of an id that an index takes; a longer one is represented there by its digest."""
+"""Limit in bytes of an id in an index, where a longer id is represented by its digest."""
 
 
 @lru_cache(maxsize=4096)
 def statement(name: str, parts: tuple[str, ...]) -> bytes:
-    """A query with the conditions its filter has: fewer conditions, a better plan."""
+    """A query with only the conditions that its filter needs, for a better plan."""
     conditions = "\nAND ".join(QUERIES[f"filter_{part}"] for part in parts) or "true"
     made = QUERIES[name].replace("{filter}", conditions).encode()
     NAMES[made] = name
@@ -77,8 +77,8 @@ def filter_parts(where: Filter, now: int) -> tuple[tuple[str, ...], dict[str, An
 
 
 def short_id(entry_id: str) -> str:
-    """An id as indexes know it."""
-    odd = "\x00" in entry_id  # PostgreSQL has no such text: it can be asked for, and is not there
+    """The form of an id in indexes."""
+    odd = "\x00" in entry_id  # PostgreSQL stores no such text, so a look-up must find nothing
     if len(entry_id) * 4 <= LONGEST_ID and not odd:
         return entry_id
     raw = entry_id.encode("utf-8", "surrogatepass")
@@ -86,12 +86,12 @@ def short_id(entry_id: str) -> str:
 
 
 def long_id(entry_id: str, short: str) -> str | None:
-    """The id itself, when an index knows it by its digest."""
+    """The id itself, if indexes hold its digest; else None."""
     return None if short == entry_id else entry_id
 
 
 def array(values: Sequence[Any]) -> str:
-    """Values as the text of an array: a fifth of the time that sending them one by one takes."""
+    """The values as the text of an array, which takes a fifth of the time of sending them one by one."""
     kind = next((type(value) for value in values if value is not None), int)
     return "{" + ",".join(["NULL" if value is None else _ELEMENT[kind](value) for value in values]) + "}"
 

@@ -1,14 +1,14 @@
-"""After text was destroyed: let the server clear away the old versions of the rows.
+"""Runs VACUUM after text was destroyed, so that the server removes the old versions of the rows.
 
-An UPDATE in PostgreSQL leaves the old row where it was until VACUUM. Waiting for autovacuum may take days, so a store
-that destroyed text asks for it itself: soon, in the background, many forgets at a time. What VACUUM frees is out of
-reach of every query and overwritten as pages fill up again; docs/postgres.md says what remains on the disk until then.
+An UPDATE in PostgreSQL leaves the old row where it was until VACUUM. Autovacuum may take days, so a store that
+destroyed text runs VACUUM itself: soon, in the background, for many forgets at once. What VACUUM frees is out of reach
+of every query, and is overwritten as pages fill up again; docs/postgres.md says what remains on the disk until then.
 
-ANALYZE comes with it: for its planner the server keeps samples of what columns hold, and gives them to anyone who asks
-`pg_stats`. New samples take the place of those that hold destroyed text.
+ANALYZE runs too: for its planner the server keeps samples of column values, which anyone can read in `pg_stats`. New
+samples replace those that hold destroyed text.
 
-The transaction that destroyed text leaves a note of what is owed, so that a process that is killed before it did the
-work leaves it to the next one that starts.
+The transaction that destroys text leaves a note, so that the work of a process that is killed is done by the next one
+that starts.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from reverie.store.postgres.rows import SQL
 
 PAUSE_SECONDS = 2.0
 LOCK_MS = 10_000
-"""A store that closes waits so long for a table. The server's own autovacuum gives way after a second."""
+"""Time that a store that closes waits for a table. The server's own autovacuum gives way after a second."""
 _TABLES = ("entry", "tag", "link", "about", "document", "recall")
 
 
 def notes(connection: Connection) -> list[str]:
-    """The notes of transactions whose VACUUM is owed, by any process."""
+    """The notes of transactions whose VACUUM is pending, from any process."""
     return [name for (name,) in connection.execute(SQL["vacuum_owed"])]
 
 
 class Scrubber:
-    """Runs VACUUM some time after it was asked to, on a thread that ends when there is nothing more to do."""
+    """Runs VACUUM shortly after a request, on a thread that ends when nothing is left to do."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._lock = threading.Lock()
         self._owed: set[str] = set()
-        """Tables."""
+        """Tables that must be vacuumed."""
         self._noted: list[str] = []
-        """Notes that are settled when none of those tables is left."""
+        """Notes that are removed when none of those tables is left."""
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
     def owe(self) -> None:
-        """Text was destroyed."""
+        """Request VACUUM, because text was destroyed."""
         with self._lock:
             self._owed.update(_TABLES)
             if self._thread is None and not self._closing.is_set():
@@ -68,10 +68,10 @@ class Scrubber:
                     self._owed |= left
 
     def _vacuum(self, tables: set[str], *, wait: bool = False) -> set[str]:
-        """Vacuum tables; returns those left for the next time.
+        """Vacuum tables. Returns those left for the next time.
 
-        A table that another session has locked, for an earlier VACUUM perhaps, is left, or waited for. So are those not
-        reached before the connection was cut.
+        A table that another session has locked, perhaps for an earlier VACUUM, is left or, with `wait`, waited for.
+        Tables not reached before the connection was lost are left too.
         """
         left = set(tables)
         notices: list[str | None] = []
@@ -90,11 +90,11 @@ class Scrubber:
                 if not left:
                     connection.execute(SQL["vacuum_done"], (self._noted,))
         except psycopg.Error:
-            pass  # the server is away, or stopped this session: the next time, or its own autovacuum, comes to it
+            pass  # the server is away, or ended this session: left for the next time, or for autovacuum
         return left
 
     def close(self) -> None:
-        """Do the owed work now."""
+        """Do the pending work now."""
         self._closing.set()
         with self._lock:
             thread = self._thread

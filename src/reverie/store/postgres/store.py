@@ -36,7 +36,7 @@ T = TypeVar("T")
 POOL_SIZE = 16
 WAIT_SECONDS = 5.0
 INDEX_IDLE_SECONDS = 86_400
-"""Files of the index that no search compared with the database for so long are removed."""
+"""Index files that no search has compared with the database for this time are removed."""
 _SNAPSHOT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -67,7 +67,7 @@ class PostgresStore:
         self._files = Files(index, idle_seconds=INDEX_IDLE_SECONDS) if index is not None else None
         self._cache = IndexCache(files=self._files)
         self._tenants: dict[str, int] = {}
-        """Numbers of tenants by name: they never change."""
+        """Numbers of tenants by name. They never change."""
         self._process = os.getpid()
         self._closed = False
         try:
@@ -87,13 +87,13 @@ class PostgresStore:
         self._writer = Writer(self._pool, self._clock, self._scrubber.owe, self._cache)
 
     def switch_wal(self) -> str:
-        """End the segment of the server's log that may hold destroyed text; says when it is recycled."""
+        """End the segment of the server's log that may hold destroyed text. Returns a sentence on when it is gone."""
         from reverie.store.postgres.wal import switch
 
         return switch(self._url)
 
     def _at_home(self) -> None:
-        """Connections do not survive a fork."""
+        """Raise StoreUnavailable when the store is closed, or after a fork, which connections do not survive."""
         if self._process != os.getpid():
             raise StoreUnavailable("This store was opened before a fork. Open it again in the new process.")
         if self._closed:
@@ -123,8 +123,9 @@ class PostgresStore:
         return self._transact(run)
 
     def _known(self, scope: Scope) -> dict[str, Any] | None:
-        """Return the log position of the cached index of a memory, to fetch the news with the snapshot. None: not
-        cached.
+        """The log position of the cached index of a memory, so that changes since are fetched with the snapshot.
+
+        None when the index is not cached.
         """
         tenant = self._tenants.get(scope.tenant)
         if tenant is None or scope.ref is None or (at := self._cache.reached((tenant, scope.ref))) is None:
@@ -144,7 +145,7 @@ class PostgresStore:
         return self._transact(run, again=not write)
 
     def _transact(self, body: Callable[[Connection], T], *, again: bool = True) -> T:
-        """Run on a connection of the pool; a read is retried when the connection breaks."""
+        """Run on a connection of the pool. With `again`, retry when the connection breaks."""
         self._at_home()
         for attempt in range(ATTEMPTS):
             try:
@@ -162,10 +163,9 @@ class PostgresStore:
         raise AssertionError("unreachable")
 
     def check(self, *, quick: bool = False) -> Mapping[str, Any]:
-        """Whether the server answers, its schema, its size, that row security binds this role, and that every row is as
-        it was stored.
+        """Check that every row is as it was stored, and return schema, size, and whether row security binds this role.
 
-        Other damage inside the files is the server's to find: `pg_amcheck`, data checksums.
+        Raises StoreCorrupt. Other damage inside the files is left to tools of the server: `pg_amcheck`, data checksums.
         """
 
         def look(connection: Connection) -> Mapping[str, Any]:
@@ -187,7 +187,7 @@ class PostgresStore:
         return self._transact(look)
 
     def anchored(self, tenant: str) -> Anchored | None:  # noqa: ARG002
-        """Nothing is noted: the server's own log is its own, and so are its replicas."""
+        """None: nothing is noted, since the server keeps its own log and replicas."""
         return None
 
     def damaged(self, tenant: str) -> str | None:
@@ -217,7 +217,7 @@ class PostgresStore:
             raise
 
     def pool(self) -> Mapping[str, float]:
-        """Return figures on connections: total, free, waiting callers, and faults."""
+        """Figures on connections: open, free, waiting callers, refused and lost."""
         found = self._pool.get_stats()
         names = {"pool_size": "open", "pool_available": "free", "requests_waiting": "waiting"}
         names |= {"requests_errors": "refused", "connections_lost": "lost"}

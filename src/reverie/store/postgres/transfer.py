@@ -1,4 +1,4 @@
-"""Rows of a PostgreSQL database out and in, on connections of its own."""
+"""Access to the rows of a PostgreSQL database, on connections of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reverie.store.transfer import ENTRY, TABLES, Row, Table, TenantRow, about_r
 _TENANT = "n, name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at"
 _KEY = "id, tenant, digest, name, rights, authority, scopes, created_at, expires_at, revoked_at"
 _SHARED = "name NOT LIKE 'migration/%' AND name NOT LIKE 'vacuum/%'"
-"""Settings that are not about this database itself."""
+"""Condition for settings that do not concern this database itself."""
 _numbers = itertools.count()
 
 
@@ -136,7 +136,7 @@ class PostgresTransfer:
         with self._transaction(tenant.name, tenant.n) as db:
             if table.name != "event":  # events never change, and a trigger keeps it so
                 self._drop(db, tenant, table, [table.key_of(row) for row in rows])
-            # row security refuses to copy into its tables: by way of a table that has none
+            # COPY into a table with row security is refused, so the rows go through a temporary table
             columns = sql.SQL(", ").join(map(sql.Identifier, ("tenant", *names)))
             target = sql.Identifier("reverie", table.name)
             db.execute(sql.SQL("CREATE TEMP TABLE moving (LIKE {}) ON COMMIT DROP").format(target))
@@ -215,7 +215,7 @@ def _one(db: Connection, query: str, *bound: Any) -> int:
 
 
 def _columns(table: Table, names: Sequence[str]) -> str:
-    """Return the columns to select: an id that is too long for an index is kept in a second column."""
+    """The columns to select. An id that is too long for an index is in a second column."""
     long = {"id": "long_id"} if table is ENTRY else {"from_id": "long_from", "to_id": "long_to"}
     if table is not ENTRY and table.name != "link":
         return ", ".join(names)
@@ -223,7 +223,7 @@ def _columns(table: Table, names: Sequence[str]) -> str:
 
 
 def _stored(table: Table, rows: Sequence[Row]) -> tuple[tuple[str, ...], Iterator[Row]]:
-    """Columns and rows in the form this store keeps them."""
+    """Columns and rows in the form of this store."""
     if table is ENTRY:
         at = table.columns.index("id")
 

@@ -1,4 +1,4 @@
-"""The server's write-ahead log after a forget: end its segment, and say when that is gone."""
+"""The server's write-ahead log after a forget: ends its segment, and says when that is gone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SELECT current_setting('archive_mode'), current_setting('wal_keep_size'), curren
 
 
 def switch(url: str) -> str:
-    """End the current segment, so that it can be recycled. Says what still holds it, in a sentence for people."""
+    """End the current segment, so that it can be recycled. Returns a sentence on what still holds it."""
     try:
         with connect(url) as connection:
             end = str(connection.execute("SELECT pg_switch_wal()").fetchall()[0][0])

@@ -29,17 +29,17 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
         self.saved = False
         """Whether work of this body is in the database."""
         self._changed: set[int] = set()
-        """Positions of the entries whose change waits: a statement changes each of its entries once."""
+        """Positions of the entries whose change waits: one statement may change each entry only once."""
 
     def _fetch(self, sql: bytes, bound: Any) -> list[Row]:
-        """Rows as of everything written so far."""
+        """The rows of a query, which sees everything written so far."""
         if not self._own:
             return self._batch.send(self._batch.waiting, (sql, bound))
         self._save()
         return self._batch.send(self._own, (sql, bound))
 
     def _save(self) -> None:
-        """From here on this body's work is in the database, behind a savepoint when others share the transaction."""
+        """Put this body's work into the database, after a savepoint when others share the transaction."""
         if not self.saved:
             self.saved = True
             if not self._batch.alone:
@@ -62,7 +62,7 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
         return self._batch.send([], (SQL[name], bound))
 
     def done(self) -> None:
-        """The body is through; its work stays."""
+        """Keep the work of this body, which has ended."""
         for ref, position in self._scrubbed:
             self._batch.scrubbed.setdefault(ref, []).append(position)
         if self.saved and not self._batch.alone:
@@ -74,7 +74,7 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
         self._batch.kept += 1
 
     def undo(self) -> None:
-        """Leave no trace of this body."""
+        """Undo the work of this body."""
         batch = self._batch
         if self.saved and not batch.alone:
             batch.connection.execute(b"ROLLBACK TO SAVEPOINT body")
@@ -126,7 +126,7 @@ class PostgresWriteTx(PostgresReadTx, WriteVerbs):
 
     def _drop_about(self, entry: Entry, *more: bytes) -> None:
         keys = [*index_keys(self._log_key, entry.subject, entry.tags), *more]
-        if keys:  # and the row without a key, should a process of an older release have written the entry
+        if keys:  # also the row without a key, in case a process of an older release wrote the entry
             self._do("drop_about", (self._tenant, [*keys, b""], entry.position))
 
     def _text_destroyed(self) -> None:

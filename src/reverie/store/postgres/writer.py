@@ -1,16 +1,16 @@
 """Writers of one tenant take turns, and those that wait in this process at the same time share one commit.
 
-Between processes and machines the turn is the lock on the tenant's head. In this process callers queue by tenant; the
-first one runs the bodies of all who wait, in one transaction, and wakes them when it is durable. Tenants never wait for
-each other.
+Between processes and machines, the lock on the tenant's head decides whose turn it is. In this process callers queue by
+tenant. The first one runs the bodies of all that wait, in one transaction, and wakes them when it is durable. Tenants
+never wait for each other.
 
-When the connection breaks during a commit, its outcome is unknown. Then the head is locked again,
-which waits until the server is through with the old transaction, and the log is asked for the event that would be in
-it. If it is there the write is acknowledged; if not, it is run again. (What has no event may always be run again.)
-Nothing is lost and nothing is done twice.
+When the connection breaks during a commit, the outcome is unknown. Then the head is locked again, which waits until the
+server has finished the old transaction, and the log is searched for the event that the transaction would have appended.
+If the event is there, the write is acknowledged; if not, the write runs again. (A write without an event may always run
+again.) Nothing is lost and nothing is done twice.
 
-Control-C comes between any two instructions of the main thread, also between a commit and the news of it. So the main
-thread never does the work itself: another thread does, which finishes it even when no caller waits any more.
+Control-C may interrupt the main thread between any two instructions, even between a commit and its result. So the main
+thread never does the work itself: another thread does, and finishes it even when no caller waits any more.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Job:
         self.error: BaseException | None = None
         self.finished = False
         self.called = threading.Event()
-        """Set when it is finished, or when it is this caller's turn to lead."""
+        """Set when the job is finished, or when it is this caller's turn to lead."""
 
     def finish(self) -> None:
         self.finished = True
@@ -69,7 +69,7 @@ class _Job:
 
 
 class _Errand:
-    """A write of the main thread, done by another. The lock is one that Control-C cannot tear: no Event, no Future."""
+    """A write of the main thread, done by another thread. Its lock is a plain one, which Control-C cannot break."""
 
     __slots__ = ("body", "done", "error", "result", "scope")
 
@@ -83,7 +83,7 @@ class _Errand:
 
 
 class _Lane:
-    """The writers of one tenant in this process. One of them leads: it does the work of all who wait."""
+    """The writers of one tenant in this process. One of them leads: it does the work of all that wait."""
 
     __slots__ = ("leader", "waiting")
 
@@ -93,7 +93,7 @@ class _Lane:
 
 
 class _Unsure(Exception):
-    """The connection broke during a commit: the log entry to look for, to learn whether it happened."""
+    """The connection broke during a commit. Holds the event that is in the log if the commit happened."""
 
     def __init__(self, tenant: str, seq: int, own_hash: bytes) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Writer:
         self._pool = pool
         self._indexes = indexes
         self._destroyed = destroyed
-        """To be called after text was destroyed."""
+        """Called after text was destroyed."""
         self._clock = clock
         self._lock = threading.Condition()
         self._lanes: dict[str, _Lane] = {}
@@ -201,7 +201,7 @@ class Writer:
                 job.finish()
 
     def _commit_all(self, jobs: list[_Job]) -> None:
-        """Commit jobs together; when that fails, each alone, so that no caller suffers for what another one sent."""
+        """Commit jobs together; when that fails, each alone, so that no caller fails because of another's body."""
         fault = self._commit(jobs)
         if fault is None:
             return
@@ -212,7 +212,7 @@ class Writer:
                 job.result, job.error = None, translate(alone)
 
     def _commit(self, jobs: list[_Job]) -> BaseException | None:
-        """One transaction for all jobs, tried again where that is safe. Returns why it failed; then nothing remains."""
+        """Commit all jobs in one transaction, retried where that is safe. Returns the fault; then nothing remains."""
         for attempt in range(ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0.5, 1.0) * 0.05 * 2**attempt)  # noqa: S311
@@ -249,9 +249,9 @@ class Writer:
                             raise
                         raise _Unsure(tenant, held.head.seq, bytes.fromhex(held.head.hash)) from fault
                     raise
-                if ended != "COMMIT":  # the transaction had failed, and a body hid it
+                if ended != "COMMIT":  # the transaction had failed, and a body hid the fault
                     raise StoreError("The database undid the transaction.")
-                # of a commit that is in doubt the notes stay, and the files are made again
+                # when a commit is in doubt, the notes stay and the files are made again
                 for ref, names in noted.items():
                     for name in names:
                         self._indexes.scrub(name, batch.scrubbed[ref], held.head.seq)
@@ -271,7 +271,7 @@ class Writer:
         return Batch(connection, tenant, self._clock.now(), row, made=made, alone=alone, indexes=self._indexes)
 
     def _run_body(self, batch: Batch, job: _Job) -> None:
-        """Run one body; its exception goes to its caller alone, unless the transaction itself is lost."""
+        """Run one body. Its exception goes only to its caller, unless the transaction itself is lost."""
         job.result = job.error = None
         part = PostgresWriteTx(batch, job.scope)
         status = batch.connection.info
@@ -284,19 +284,19 @@ class Writer:
             if batch.connection.broken or isinstance(fault, AGAIN):
                 raise
             if status.transaction_status != TransactionStatus.INTRANS and not part.saved and not batch.alone:
-                raise  # whose rows they were is unknown, so the whole transaction is off
+                raise  # whose rows failed is unknown, so the whole transaction fails
             part.undo()
             job.result, job.error = None, translate(fault)
 
     def _happened(self, doubt: _Unsure) -> bool:
-        """Whether the transaction that was under way when the connection broke is in the log."""
+        """Whether the transaction whose connection broke during the commit is in the log."""
         for attempt in range(ATTEMPTS):
             if attempt:
                 time.sleep(0.1 * 2**attempt)
             try:
                 connection = self._pool.getconn()
                 try:
-                    row = lock_head(connection, doubt.tenant)  # waits until the server is through with it
+                    row = lock_head(connection, doubt.tenant)  # waits until the server has finished that transaction
                     if row is None or row[2] < doubt.seq:
                         return False
                     found = connection.execute(SQL["event_hash"], (row[0], doubt.seq), binary=True).fetchall()
@@ -323,7 +323,7 @@ def limits(tenant: str, *, control: bool = False) -> dict[str, str]:
 
 
 def lock_head(connection: Connection, tenant: str) -> Row | None:
-    """Begin a transaction that writes: one round trip, and the wait for the tenant's other writers."""
+    """Begin a transaction that writes, in one round trip. Waits for the tenant's other writers."""
     with connection.pipeline():
         connection.execute(b"BEGIN ISOLATION LEVEL READ COMMITTED")
         connection.execute(SQL["bind"], limits(tenant))

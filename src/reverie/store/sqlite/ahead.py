@@ -1,8 +1,8 @@
-"""Heavy bodies ahead of their transaction: the rows are made on a snapshot, and the writer only inserts them.
+"""Runs heavy bodies ahead of their transaction: the rows are made on a snapshot, and the writer only inserts them.
 
 A body that stores a thousand entries computes three times as long as its rows take to insert, and every other write
-waits for it. Here it runs in the thread of its caller, with pauses. The transaction takes the rows over if the tenant
-has not changed since; else, and where the body does more than add rows, it runs the body again.
+would wait for it. Here it runs in the thread of its caller, with pauses. The transaction takes over the rows if the
+tenant has not changed since. Otherwise, or if the body does more than add rows, the transaction runs the body again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AheadBatch(Batch):
     """Collects rows on a connection that only reads."""
 
     def flush(self) -> None:
-        """Nothing is inserted: rows that a read would have to see stop the body."""
+        """Raise NotAhead when rows wait: they cannot be inserted, so a read would not see them."""
         if any(self.rows.values()):
             raise NotAhead
 
@@ -37,7 +37,7 @@ class AheadBatch(Batch):
 
 
 class AheadTx(SqliteWriteTx):
-    """A body's part of such a batch. Whatever changes stored rows stops the body."""
+    """A body's part of such a batch. Changes of stored rows raise NotAhead."""
 
     def __init__(self, batch: AheadBatch, scope: Scope) -> None:
         if batch.tenant(scope.tenant) is None:
@@ -49,9 +49,9 @@ class AheadTx(SqliteWriteTx):
 
 
 def run_ahead(batch: AheadBatch, scope: Scope, body: Callable[[WriteTx], T]) -> Callable[[SqliteWriteTx], T] | None:
-    """Run a body on a snapshot. Returns the body that inserts its rows; None where that cannot be done.
+    """Run a body on a snapshot. Returns a body that inserts its rows; None when that is not possible.
 
-    What the body raised it raises again inside the transaction, which alone decides.
+    A body that raises here runs again inside the transaction, and only that counts.
     """
     try:
         ahead = AheadTx(batch, scope)

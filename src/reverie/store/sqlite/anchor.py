@@ -1,12 +1,12 @@
 """The anchor: the acknowledged position of every tenant's log, kept outside the database file.
 
-A write-ahead log that is cut short, removed or replaced takes acknowledged writes with it, and what is left of the
-database is whole in itself: nothing inside the file can tell. The anchor can. After a commit is durable, its writer
-notes position and hash of each log it moved, in a file of 32 bytes a tenant next to the database.
+When a write-ahead log is truncated, removed or replaced, acknowledged writes are lost, and the rest of the database is
+consistent: nothing inside the file shows the loss. The anchor shows it. After a commit is durable, its writer notes the
+position and hash of each log that moved, in a file of 32 bytes a tenant next to the database.
 
-A note is not waited for, so a power failure may lose the latest ones; the anchor then asks for less than it could. It
-never asks for more: a note is made after the commit it is about is on the disk. It cannot notice what is lost together
-with it, such as the whole folder, nor changes that move no log (leases, remembered answers, keys).
+Notes are not synced, so a power failure may lose the latest of them; the anchor then proves less than it could. It
+never claims too much, because a note is made after its commit is on the disk. The anchor cannot notice the loss of the
+whole folder, nor of changes that move no log (leases, remembered answers, keys).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Anchor:
         """Tenants whose log contradicts its note: the note is evidence, and is not changed."""
 
     def read(self) -> dict[int, Anchored]:
-        """Return the notes by the number of the tenant. A note cut short by a crash is ignored."""
+        """The notes by number of the tenant. A note cut short by a crash is ignored."""
         try:
             data = self.path.read_bytes()
         except OSError:
@@ -58,7 +58,7 @@ class Anchor:
         return found
 
     def meet(self, number: int, seq: int, digest: str) -> None:
-        """Compare a log with its note, once, before this process moves it. To be called inside a write transaction."""
+        """Compare a log with its note, once, before this process moves the log. Call it inside a write transaction."""
         if number in self._met:
             return
         self._met.add(number)
@@ -75,7 +75,7 @@ class Anchor:
             return None
 
     def note(self, number: int, seq: int, digest: str) -> None:
-        """Note that a log reached a position. A fault here fails no write: the commit is durable already."""
+        """Note that a log reached a position. Faults are ignored: the commit is durable already."""
         if self._read_only or number in self._frozen:
             return
         own = bytes.fromhex(digest)[:ANCHOR_BYTES]
@@ -96,7 +96,7 @@ class Anchor:
         return file
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

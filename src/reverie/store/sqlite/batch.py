@@ -20,7 +20,7 @@ from reverie.store.transaction import Tenant
 
 
 class Batch:
-    """One SQLite transaction and what waits to be inserted into it."""
+    """One SQLite transaction, and the rows that wait to be inserted into it."""
 
     def __init__(self, db: apsw.Connection, now: int, models: Mapping[str, int], indexes: IndexCache) -> None:
         self.db = db
@@ -30,16 +30,16 @@ class Batch:
         self.now = now
         self.tenants: dict[str, Tenant] = {}
         self.models = dict(models)
-        """Numbers of embedding models; those it was given are committed."""
+        """Numbers of embedding models, committed and new."""
         self.rows: dict[str, list[tuple[Any, ...]]] = {}
         self.waits = False
         """Whether rows may wait to be inserted."""
         self.new_ids: set[tuple[int, str, str]] = set()
         self.answers: dict[tuple[int, str], tuple[str, bytes]] = {}
         self.scrub = False
-        """Whether text was destroyed, so that the write-ahead log has to be emptied."""
+        """Whether text was destroyed, so that the write-ahead log must be emptied."""
         self.lost: BaseException | None = None
-        """Set when waiting rows could not be inserted: whose they were is unknown, so the whole batch is off."""
+        """Set when waiting rows could not be inserted. Whose rows they were is unknown, so the whole batch fails."""
 
     def tenant(self, name: str) -> Tenant | None:
         held = self.tenants.get(name)
@@ -93,8 +93,8 @@ class Batch:
 def insert_many(db: apsw.Connection, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows, many to a statement.
 
-    The interpreter's lock is let go and fought for again at every step of a statement; with one row to a step, 64
-    waiting threads made the writer half as fast.
+    The interpreter's lock is released and taken again at every step of a statement. With one row to a step, 64 waiting
+    threads made the writer half as fast.
     """
     if len(rows) == 1:
         db.execute(sql, rows[0])

@@ -1,9 +1,9 @@
 """A checksum on every page of the database file, by SQLite's own extension cksumvfs, which comes with apsw.
 
-The last 8 bytes of each page hold it; byte 20 of the file says so. It is computed when a page reaches the file and
-compared when one is read, so that a flipped bit anywhere in the file is an error and never an answer. The write-ahead
-log has checksums of its own. A program without the extension that writes to such a file, if only by folding its log,
-leaves pages that look damaged: `reverie upgrade --finish` verifies everything else and writes the file again.
+The last 8 bytes of each page hold the checksum; byte 20 of the file says so. It is computed when a page is written to
+the file and verified when a page is read, so that a flipped bit anywhere in the file is an error and never an answer.
+The write-ahead log has checksums of its own. A program without the extension that writes to such a file, even by a
+checkpoint, leaves pages that look damaged: `reverie upgrade --finish` verifies everything else and rewrites the file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _lock = threading.Lock()
 
 
 def load() -> str | None:
-    """The name of the VFS that checks; None when this build of apsw has no such extension."""
+    """The name of the VFS that verifies checksums; None when this build of apsw lacks the extension."""
     with _lock:
         if VFS in apsw.vfs_names():
             return VFS
@@ -44,17 +44,17 @@ def load() -> str | None:
 
 
 def has_checksums(start: bytes) -> bool:
-    """Whether the file that begins so has checksums."""
+    """Whether a file that begins with these bytes has checksums."""
     return len(start) > _AT and start[_AT] == SIZE
 
 
 def sealed(page: bytes) -> bytes:
-    """The page with the checksum that belongs to it."""
+    """The page with its checksum set."""
     return page[:-SIZE] + _compute(page)
 
 
 def sound(page: bytes) -> bool:
-    """Whether the checksum of a page fits."""
+    """Whether the checksum of a page matches."""
     return page[-SIZE:] == _compute(page)
 
 

@@ -1,4 +1,4 @@
-"""SQLite's errors as ours: driver errors are translated here and nowhere else."""
+"""Translates errors of the SQLite driver to those of Reverie. It is done nowhere else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOVED = "this memory was moved"
 
 
 def translate(fault: BaseException) -> BaseException:
-    """A database-neutral error for a driver error; anything else as it is."""
+    """The error of Reverie for a driver error; any other fault as it is."""
     match fault:
         case apsw.ConstraintError() if MOVED in str(fault):
             error: Exception = ReadOnly("This memory was moved to another store. Start with the URL of that one.")

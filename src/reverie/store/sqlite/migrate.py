@@ -14,7 +14,7 @@ from reverie.index.postings import pack
 from reverie.store.rows import encode
 from reverie.store.sql import load_migrations
 
-APPLICATION_ID = 0x52564531  # "RVE1": `file` and other tools can tell what this is
+APPLICATION_ID = 0x52564531  # "RVE1", by which `file` and other tools recognise the format
 
 
 def schema_version(db: apsw.Connection) -> int:
@@ -52,7 +52,7 @@ def migrate(db: apsw.Connection, now: int) -> None:
 
 
 def _words_before(db: apsw.Connection) -> Callable[..., bytes | None]:
-    """The words of an entry from the FTS5 table that its tenant had up to schema 3, as they are kept since."""
+    """A function that packs an entry's words from the FTS5 table that its tenant had up to schema 3."""
     keys: dict[int, bytes] = {}
 
     def words(tenant: int, position: int) -> bytes | None:
@@ -65,7 +65,7 @@ def _words_before(db: apsw.Connection) -> Callable[..., bytes | None]:
 
 
 def _subject_keys(db: apsw.Connection) -> Callable[..., str]:
-    """The index keys of an entry's subjects as a JSON list of hexadecimal texts."""
+    """A function that returns the index keys of an entry's subjects as a JSON list of hexadecimal texts."""
     log_keys: dict[int, bytes] = {}
 
     def keys(tenant: int, subject: str | None, tags: str) -> str:
@@ -77,7 +77,7 @@ def _subject_keys(db: apsw.Connection) -> Callable[..., str]:
 
 
 def _hashed_key(db: apsw.Connection) -> Callable[..., str]:
-    """An idempotency key as it was sent, which is how it was kept up to schema 6, as it is kept since."""
+    """A function that hashes an idempotency key, which up to schema 6 was stored as it was sent."""
 
     def hashed(tenant: int, key: str) -> str:
         return answer_key(db.execute("SELECT log_key FROM tenant WHERE n = ?", (tenant,)).get, "put", key)

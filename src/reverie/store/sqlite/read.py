@@ -29,14 +29,14 @@ def _assembled(condition: str) -> dict[str, str]:
 
 
 QUERIES = _assembled("filter")
-# The same queries for the filter that nearly every read has. Looking up a hundred entries takes 240 us instead of 380,
-# because a row is judged by three conditions and not by thirteen.
+# The same queries for the filter of nearly every read. Looking up a hundred entries takes 240 us instead of 380,
+# because a row is tested by three conditions instead of thirteen.
 PLAIN_QUERIES = _assembled("readable")
 _FEW_EVENTS = 10_000
 
 
 class SqliteReadTx(ReadVerbs):
-    """The verbs over one connection."""
+    """The verbs of a read transaction on one connection."""
 
     def __init__(self, db: apsw.Connection, scope: Scope, now: int, cache: IndexCache) -> None:
         self._scope, self.now = scope, now
@@ -79,7 +79,7 @@ class SqliteReadTx(ReadVerbs):
         return {"base": base, "top": top}
 
     def index_rows(self, *, after: int, since: int) -> Iterable[IndexRow]:
-        # Rows of all memories lie in one order: what few writes brought is read from its end.
+        # Rows of all memories are in one order: after few writes, the end of the table is read.
         few = self.head().seq - since <= _FEW_EVENTS
         bound = {**self._place(), "tenant": self._tenant, "ref": self._ref, "after": after, "since": since}
         rows: Any = self._db.execute(QUERIES["index_new" if few else "index_rows"], bound)
@@ -89,7 +89,7 @@ class SqliteReadTx(ReadVerbs):
         return sides(self._walk("before", positions, steps), self._walk("after", positions, steps))
 
     def _walk(self, name: str, positions: Sequence[int], steps: int) -> dict[int, int | None]:
-        """Each position passed, and the next one on that side."""
+        """Each position passed, with the next one on that side."""
         passed: dict[int, int | None] = {}
         edge = list(positions)
         for _ in range(steps):
@@ -101,7 +101,7 @@ class SqliteReadTx(ReadVerbs):
         return passed
 
     def count(self, where: Filter) -> int:
-        """Of readable entries by kind, actor and no session: from indexes alone."""
+        """Count matching entries. By kind, actor and absence of a session, only indexes are read."""
         rest = replace(where, kinds=None, without_kinds=(), actor=None, not_by=None, sessionless=False)
         if self._scope.ref is None or rest != READABLE:
             return super().count(where)
@@ -114,7 +114,7 @@ class SqliteReadTx(ReadVerbs):
         return found - sum(others)
 
     def passing(self, where: Filter) -> list[int]:
-        """Led by a part of the filter that has an index."""
+        """The positions that match, found by a part of the filter that has an index."""
         bound: dict[str, Any] = {"ref": self._ref}
         led, least, rest = without_tags(where)
         if led is not None:

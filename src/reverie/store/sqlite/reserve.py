@@ -1,10 +1,10 @@
 """Disk space kept back for erasing.
 
-A full disk must not keep anybody from deleting: that is a promise, and the way out. So a file of a few megabytes lies
-next to the database. While it is there, everybody writes. When the disk is full, it is removed for transactions that
-erase; the others are refused until it could be made again, so that they do not take the room. It is larger than the
-write-ahead log usually is: with that much room the log can be folded into the database and emptied, which frees more
-than it takes.
+A full disk must not prevent deletion, which is a promise and also frees space. So a file of a few megabytes is kept
+next to the database. While it exists, all writes are accepted. When the disk is full, the file is removed for
+transactions that erase; all others are refused until it can be made again, so that they do not take its space. The file
+is larger than the write-ahead log usually is: with that much space the log can be copied into the database and emptied,
+which frees more than it takes.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Reserve:
 
     @property
     def exists(self) -> bool:
-        """Whether the room is kept back now."""
+        """Whether the space is kept back now."""
         try:
             return os.stat(self._path).st_size > 0  # noqa: PTH116  # once a commit
         except OSError:
             return False
 
     def ready(self) -> bool:
-        """Whether the room is kept back; when not, it is tried again, twice a second at most."""
+        """Whether the space is kept back. If not, tries to make the file again, at most twice a second."""
         if self.exists:
             return True
         if time.monotonic() - self._tried < _TRY_AGAIN_SECONDS:
@@ -54,7 +54,7 @@ class Reserve:
         return self.make()
 
     def make(self) -> bool:
-        """Take the room, all of it or none. False when there is not so much."""
+        """Take the space, all of it or none. False when there is not enough."""
         self._tried = time.monotonic()
         if self.exists:
             return True
@@ -72,7 +72,7 @@ class Reserve:
         return True
 
     def release(self) -> None:
-        """Give the room to the caller that erases."""
+        """Free the space for a transaction that erases."""
         self._tried = time.monotonic()
         self._path.unlink(missing_ok=True)
 
@@ -88,5 +88,5 @@ def _allocate(descriptor: int, size: int) -> None:
 
 
 def is_full(fault: BaseException | None) -> bool:
-    """Whether a fault says that there is no room on the disk."""
+    """Whether a fault means that the disk is full."""
     return isinstance(fault, StoreFull) or (isinstance(fault, OSError) and fault.errno in _NO_SPACE)

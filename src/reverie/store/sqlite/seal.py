@@ -1,4 +1,4 @@
-"""Writing a file again with a checksum on every page."""
+"""Rewrites a file with a checksum on every page."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from reverie.store.sqlite.faults import translate
 
 
 def seal(path: str, *, accept: bool = False) -> bool:
-    """Give a file checksums; False when it has them, or this build of SQLite cannot. No other process may have it open.
+    """Give a file checksums. False when it has them, or this build of SQLite cannot make them.
 
-    A kill leaves the file as it was or sealed. `accept`: also when it has some that do not fit; the caller has
-    verified what can be verified without them.
+    No other process may have the file open. After a kill the file is unchanged or complete. `accept`: rewrite a file
+    whose checksums do not match; the caller has verified everything that can be verified without them.
     """
     vfs = checksums.load()
     if vfs is None:
@@ -36,7 +36,7 @@ def _seal(db: apsw.Connection, *, accept: bool) -> bool:
         db.execute("PRAGMA checksum_verification = OFF").fetchall()
     elif db.reserve_bytes("main", -1) == checksums.SIZE:
         return False
-    # outside the write-ahead log, which needs the file for itself: others would go on without checksums
+    # leaving the write-ahead mode needs the file alone, so no other process can continue without checksums
     if db.execute("PRAGMA journal_mode = DELETE").get != "delete":
         raise StoreError("The database could not be taken out of write-ahead mode.")
     try:

@@ -1,4 +1,4 @@
-"""The SQLite store: one file, one writing thread, readers that never wait."""
+"""The SQLite store: one file, one writer at a time, readers that never wait."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from reverie.store.sqlite.writer import BUSY_MS, HEAVY, ControlPart, Writer
 T = TypeVar("T")
 MOST_IDLE_READERS = 32
 INDEX = "-index"
-"""The folder of the search index is named as the file, with this at the end."""
+"""Appended to the name of the file to name the folder of the search index."""
 HEAVY_LINES = 64
-"""Lines of tenants in which heavy bodies wait for each other."""
+"""Number of locks for heavy bodies. Tenants share them."""
 QUICK_PAGES = 16_384
-"""A file of up to this many pages (64 MiB) is checked at every start: some 60 ms."""
+"""A file of up to this many pages (64 MiB) is checked at every start, which takes some 60 ms."""
 OWN_FILES = frozenset({"reverie.key", "forgotten.jsonl"})
 """Other files of a data folder."""
 
@@ -53,12 +53,12 @@ OWN_FILES = frozenset({"reverie.key", "forgotten.jsonl"})
 class SqliteStore:
     """Memory in one SQLite file, safe for many threads and several processes at once.
 
-    `path` may be `:memory:` for a store that dies with the process; there readers and the writer take turns.
-    `read_only`: the file is not written, so a medium that cannot be written will do. Where the folder can be, SQLite
-    makes its shared memory there, by which a reader sees what a writer commits.
-    `trust_pages`: pages whose checksum does not fit are read all the same, to examine a file.
-    `reserve`: keep room back on the disk, so that erasing works when it is full (see reserve.py).
-    After a fork the child has to open its own store.
+    `path` may be `:memory:` for a store that ends with the process; there readers and the writer take turns.
+    `read_only`: the file is never written, so it may be on a read-only medium. If its folder is writable, SQLite makes
+    shared memory there, through which readers see what a writer commits.
+    `trust_pages`: also read pages whose checksum does not match, to examine a damaged file.
+    `reserve`: keep disk space back, so that erasing works when the disk is full (see reserve.py).
+    After a fork the child process must open its own store.
     """
 
     name = "sqlite"
@@ -79,14 +79,14 @@ class SqliteStore:
         self.durable = self.path != ":memory:"
         self.quick = self.durable  # in memory, a reader waits for the writer
         self._heavy = [threading.Lock() for _ in range(HEAVY_LINES)]
-        """Heavy bodies of one tenant follow each other: each is made from the tenant's head."""
+        """Taken by tenant: heavy bodies of one tenant follow each other, since each starts from the tenant's head."""
         self.read_only = read_only and self.durable
         self._clock = clock or SystemClock()
         self._index = Files(Path(self.path + INDEX), read_only=self.read_only) if self.durable else None
         self._cache = IndexCache(files=self._index)
         self._vfs = vfs or (checksums.load() if self.durable else None)
         self._trusted = trust_pages
-        # a memory store lives under a name of its own, which every connection of this process can open
+        # a store in memory has a name of its own, which every connection of this process can open
         self._target = self.path if self.durable else f"file:/reverie-{secrets.token_hex(16)}?vfs=memdb"
         if self.durable:
             self._find(create=create and not read_only)
@@ -118,7 +118,7 @@ class SqliteStore:
             self._index.recover()
 
     def _find(self, *, create: bool) -> None:
-        """Make the file and its folder, or refuse when there is none."""
+        """Make the file and its folder. Without `create`, raise StoreUnavailable when there is none."""
         path = Path(self.path)
         if not create:
             if not path.is_file():
@@ -130,8 +130,8 @@ class SqliteStore:
             raise StoreUnavailable(
                 f"Cannot make the folder {path.parent} ({fault.strerror}). Name another with --data or REVERIE_DATA."
             ) from fault
-        with suppress(OSError):  # SQLite says what is wrong with the file
-            make_file(path)  # its log and shared memory get the mode of the file
+        with suppress(OSError):  # SQLite reports what is wrong with the file
+            make_file(path)  # the log and the shared memory get the mode of the file
 
     def _open(self) -> apsw.Connection:
         if self.read_only:
@@ -154,8 +154,11 @@ class SqliteStore:
         return db
 
     def _open_to_read(self) -> apsw.Connection:
-        """Open without writing anything. Next to a writer, its log is read too; on a medium that cannot be written,
-        the file alone, which must then be whole."""
+        """Open without writing anything.
+
+        Where shared memory can be used, the write-ahead log is read too. On a read-only medium only the file is read,
+        so the log must be empty.
+        """
         name = quote(str(Path(self.path).absolute()))
         self._target = f"file:{name}?mode=ro"
         try:
@@ -197,7 +200,7 @@ class SqliteStore:
                 "REVERIE_READ_ONLY=1 to serve it as it is."
             )
         db.set_busy_timeout(BUSY_MS)
-        # a plan does not follow the values bound: without this SQLite prepares a statement again for other values
+        # plans must not depend on the bound values: without this SQLite prepares a statement again for other values
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         if self._trusted:
             db.execute("PRAGMA checksum_verification = OFF").fetchall()
@@ -207,7 +210,7 @@ class SqliteStore:
         return db
 
     def _refuse_strangers(self, db: apsw.Connection) -> None:
-        db.execute("BEGIN")  # one look: another process may be making the tables
+        db.execute("BEGIN")  # one snapshot: another process may be making the tables
         try:
             application = db.execute("PRAGMA application_id").get
             tables = db.execute("SELECT count(*) FROM sqlite_schema").get
@@ -226,7 +229,7 @@ class SqliteStore:
         migrate(db, self._clock.now())
 
     def _prepare_pages(self, db: apsw.Connection) -> None:
-        """A new file gets checksums on its pages. One that has them needs a SQLite that makes them."""
+        """Give a new file checksums on its pages. Refuse a file that has them when this SQLite cannot make them."""
         if db.execute("PRAGMA page_count").get == 0:
             noted = sum(note.seq for note in self.anchor.read().values()) if self.anchor else 0
             if noted:
@@ -243,7 +246,7 @@ class SqliteStore:
             )
 
     def _at_home(self) -> None:
-        """Connections and threads do not survive a fork."""
+        """Raise StoreUnavailable after a fork, which connections and threads do not survive."""
         if self._process != os.getpid():
             raise StoreUnavailable("This store was opened before a fork. Open it again in the new process.")
 
@@ -261,7 +264,7 @@ class SqliteStore:
         return cast(T, without_pauses(self._writing().submit, scope, body))
 
     def _run_ahead(self, scope: Scope, body: Callable[[WriteTx], T]) -> Callable[[Any], T]:
-        """A heavy body that has made its rows, or the body as it is (see ahead.py)."""
+        """A body that inserts the rows made ahead by a heavy body, or the body itself (see ahead.py)."""
         writer = self._writing()
 
         def run(db: apsw.Connection) -> Callable[[Any], T] | None:
@@ -295,7 +298,7 @@ class SqliteStore:
         return self._writer
 
     def _reading(self, body: Callable[[apsw.Connection], T], *, fresh: bool = False, snapshot: bool = True) -> T:
-        """The result of `body` on a connection of its own. Without `snapshot` each query looks for itself."""
+        """The result of `body` on a connection of its own. Without `snapshot`, each query sees its own state."""
         self._at_home()
         try:
             db = self._connect() if fresh and self.durable else self._reader()
@@ -322,8 +325,8 @@ class SqliteStore:
     def _give_back(self, db: apsw.Connection) -> None:
         if db.in_transaction:
             db.execute("ROLLBACK")
-        # A query that was not read to its end, and that something still refers to, keeps its snapshot beyond the
-        # rollback: the next reader would not see what was written, or forgotten, since.
+        # A query that was not read to its end, and that is still referenced, keeps its snapshot beyond the rollback:
+        # the next reader would not see what was written, or forgotten, since.
         stale = db.txn_state() != apsw.SQLITE_TXN_NONE
         with self._lock:
             if not stale and not self._closed and len(self._readers) < MOST_IDLE_READERS:
@@ -332,10 +335,11 @@ class SqliteStore:
         db.close(True)
 
     def check(self, *, quick: bool = False) -> Mapping[str, Any]:
-        """Integrity of the file, its schema version and size. Raises StoreCorrupt on the first fault.
+        """Check the file, and return its schema version and size. Raises StoreCorrupt at the first fault.
 
-        Read from the disk, not from what this process holds of it. `quick`: without comparing indexes with their
-        tables, and in a large file only what every start reads; what was acknowledged is there in any case.
+        The pages are read from the disk, not from the cache of this process. `quick`: without comparing indexes with
+        their tables, and in a large file no more than every start reads. Each log is always compared with the position
+        that was acknowledged.
         """
         noted = self.anchor.read() if self.anchor else {}  # before the snapshot, which then has at least as much
 
@@ -365,15 +369,16 @@ class SqliteStore:
         return self._reading(look, fresh=True)
 
     def anchored(self, tenant: str) -> Anchored | None:
-        """Return the acknowledged position of a tenant's log, from outside the database. Call it before taking the
-        snapshot to compare with: later, another writer may have moved on.
+        """The acknowledged position of a tenant's log, from the anchor.
+
+        Must be called before the snapshot with which it is compared is taken: later, another writer may have moved on.
         """
         if self.anchor is None or not (noted := self.anchor.read()):
             return None
         return self._reading(lambda db: noted.get(db.execute("SELECT n FROM tenant WHERE name = ?", (tenant,)).get))
 
     def damaged(self, tenant: str) -> str | None:  # noqa: ARG002
-        """Nothing that reading it would not show: every page has a checksum."""
+        """None: every page has a checksum, so a read of a damaged page raises."""
         return None
 
     def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
@@ -381,13 +386,13 @@ class SqliteStore:
             raise StoreError(f"{target} exists already. Choose a new name; a backup never overwrites.")
 
         def copy(db: apsw.Connection) -> None:
-            db.execute("SELECT count(*) FROM setting").fetchall()  # from here on one snapshot, whatever is written
-            with suppress(OSError):  # SQLite says what is wrong with the place
+            db.execute("SELECT count(*) FROM setting").fetchall()  # takes the snapshot
+            with suppress(OSError):  # SQLite reports what is wrong with the place
                 make_file(Path(target))
             copied = apsw.Connection(target, vfs=self._vfs if self.durable else None)
             try:
                 if db.reserve_bytes("main", -1) == checksums.SIZE and self._vfs:
-                    # its first page first: what is written before it would get no checksum
+                    # the first page first: pages written before it would get no checksum
                     copied.reserve_bytes("main", checksums.SIZE)
                     copied.execute("PRAGMA user_version = 1")
                 with copied.backup("main", db, "main") as job:
@@ -430,13 +435,13 @@ class SqliteStore:
 
 
 class SqliteControlTx:
-    """Data outside of tenants."""
+    """Data outside tenants."""
 
     def __init__(self, db: apsw.Connection, clock: Clock) -> None:
         self._db = db
         self._clock = clock
         self.revoked = False
-        """Whether a key was revoked: that is done on a full disk too."""
+        """Whether a key was revoked, which is done even on a full disk."""
 
     @cached_property
     def now(self) -> int:
@@ -475,18 +480,18 @@ class SqliteControlTx:
 
 
 def _close_to_others(path: Path) -> None:
-    """Take other users' rights on the database and the files that belong to it; on the folder when it has no others."""
+    """Take rights on the database and its files from other users; also on the folder, if nothing else is in it."""
     for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-reserve", "-anchor"))):
         narrow(name)
     folder = path.resolve().parent
-    with suppress(OSError):  # a folder of somebody else
+    with suppress(OSError):  # a folder of another user
         names = [one.name for one in folder.iterdir()] if others_may(folder) else []
         if all(name in OWN_FILES or name.startswith(path.name) for name in names):
             narrow(folder)
 
 
 def _journal_mode(db: apsw.Connection) -> str:
-    """Switch to the write-ahead log; processes that open a new file at one instant take turns."""
+    """Switch to the write-ahead log. Processes that open a new file at the same time take turns."""
     deadline = time.monotonic() + BUSY_MS / 1000
     while True:
         try:

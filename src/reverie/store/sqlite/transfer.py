@@ -1,4 +1,4 @@
-"""Rows of a SQLite file out and in, on a connection of its own."""
+"""Access to the rows of a SQLite file, on connections of its own."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class SqliteTransfer:
 
 
 def _rows_of(tenant: TenantRow, table: Table) -> str:
-    """The condition for a tenant's rows. Where they lie in the order of its range, the range."""
+    """The condition for a tenant's rows: its range of positions, in tables in that order."""
     first, last = positions_of(tenant.n)
     return f"n > {first} AND n <= {last}" if table.name in _RANGED else f"tenant = {tenant.n}"
 
@@ -177,7 +177,7 @@ def _keys(table: Table) -> tuple[str, ...]:
 
 
 def _within(tenant: TenantRow, table: Table, row: Row) -> Row:
-    """A row, or a key, as stored: a log position is counted in the tenant's range."""
+    """A row or a key as stored: there a log position is inside the tenant's range."""
     return (positions_of(tenant.n)[0] + row[0], *row[1:]) if table is EVENT else row
 
 

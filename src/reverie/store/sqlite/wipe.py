@@ -1,9 +1,9 @@
-"""Zeroing what SQLite leaves behind in the unused middle of its pages.
+"""Zeroes what SQLite leaves behind in the unused middle of its pages.
 
 `secure_delete` zeroes what is deleted, but not the stale copy of a row that was moved to another page when a page was
-split or merged: it stays in the gap between a page's cell pointers and its cells, and a later deletion does not reach
-it. SQLite never reads that gap (https://www.sqlite.org/fileformat2.html, section 1.6), so zeros in it change nothing.
-`VACUUM` would do the same at the price of writing the whole file twice.
+split or merged. That copy stays in the gap between a page's cell pointers and its cells, where a later deletion does
+not reach it. SQLite never reads the gap (https://www.sqlite.org/fileformat2.html, section 1.6), so zeros in it change
+nothing. `VACUUM` would have the same effect, but writes the whole file twice.
 
 The caller must hold the write lock over an empty write-ahead log: then nothing writes to the file itself.
 """
@@ -16,15 +16,18 @@ import threading
 from reverie.store.sqlite.checksums import has_checksums, sealed, sound
 
 _TABLE_OR_INDEX = {2: 12, 5: 12, 10: 8, 13: 8}
-"""Kinds of b-tree pages and the size of their headers. Other pages begin with a page number."""
+"""Types of b-tree pages and the size of their headers. Other pages begin with a page number."""
 _AMBIGUOUS_PAGES = 2 * 2**24
-"""From here on the number of a page may begin with a byte that looks like a kind."""
+"""From this number on, a page number may begin with a byte that looks like a type."""
 _AT_ONCE = 256
 
 
 class RawFile:
-    """The database file, opened outside of SQLite. Closing any descriptor of a file drops all locks this process has on
-    it, so one descriptor is shared by every store of the process that has the file open, and closed after the last."""
+    """The database file, opened outside SQLite.
+
+    Closing any descriptor of a file drops all locks that the process has on it. So all stores of a process that have
+    the file open share one descriptor, which is closed after the last of them.
+    """
 
     _lock = threading.Lock()
     _users: dict[tuple[int, int], int] = {}  # noqa: RUF012
@@ -38,7 +41,7 @@ class RawFile:
             self._users[self._key] = self._users.get(self._key, 0) + 1
 
     def wipe(self, first: int, pages: int, page_size: int) -> int | None:
-        """Zero the gaps of up to `pages` pages from page `first` (of 0, 1 ...) on; the next page, None at the end."""
+        """Zero the gaps of up to `pages` pages from page `first` on, counted from 0. Returns the next page, or None."""
         file = self._descriptor()
         total = os.fstat(file).st_size // page_size
         if total >= _AMBIGUOUS_PAGES:
@@ -80,7 +83,7 @@ class RawFile:
 
 
 def _gap(page: bytes, header: int) -> tuple[int, int] | None:
-    """Return the range between the pointers and the cells of a b-tree page, if it is not all zeros."""
+    """The range between the pointers and the cells of a b-tree page; None when it is empty or all zeros."""
     size = _TABLE_OR_INDEX.get(page[header])
     if size is None:
         return None

@@ -1,7 +1,7 @@
 """Write transactions of SQLite, many to a commit.
 
-Each is one caller's part of a Batch. A body that changes stored rows gets a savepoint before the first change. Anything
-that must see stored rows flushes first.
+Each is one caller's part of a Batch. A body that changes stored rows gets a savepoint before its first change. A read
+inserts the waiting rows first.
 """
 
 from __future__ import annotations
@@ -42,13 +42,15 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
 
     @property
     def frees(self) -> bool:
-        """Whether it destroyed text, or only took something out (an entry, a lease): then a full disk is no reason
-        to refuse it."""
+        """Whether the body destroyed text, or only removed something (an entry, a lease).
+
+        Then it is committed even when the disk is full.
+        """
         return self._destroyed or (self._left and not self._grew)
 
     @property
     def _db(self) -> apsw.Connection:
-        """The connection, after what waits was inserted: reads inside a write see everything written so far."""
+        """The connection, after waiting rows were inserted: reads inside a write see everything written so far."""
         if self._saved or self._worked():
             return self._changing()
         self._batch.flush()
@@ -61,7 +63,7 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
         )
 
     def _changing(self) -> apsw.Connection:
-        """The connection, behind a savepoint: from here on this body's work is in the database."""
+        """The connection, after a savepoint: from here on this body's work is in the database."""
         batch, held = self._batch, self._held
         if not self._saved:
             own = {sql: rows[self._marks.get(sql, 0) :] for sql, rows in batch.rows.items()}
@@ -80,7 +82,7 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
         return batch.db
 
     def undo(self) -> None:
-        """Leave no trace of this body."""
+        """Undo the work of this body."""
         batch, held = self._batch, self._held
         for sql, rows in batch.rows.items():
             del rows[0 if self._saved else self._marks.get(sql, 0) :]
@@ -96,7 +98,7 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
         self._undo_waiting()
 
     def done(self) -> None:
-        """The body is through; its work stays."""
+        """Keep the work of this body, which has ended."""
         for ref, position in self._scrubbed:
             self._batch.scrubbed.setdefault((self._held.n, ref), (self._held, []))[1].append(position)
         if self._saved:
@@ -177,7 +179,7 @@ class SqliteWriteTx(SqliteReadTx, WriteVerbs):
         return to_document(rows[0]) if rows else None
 
     def _claim(self, bound: Mapping[str, Any]) -> Sequence[Row]:
-        self._left = True  # who sweeps claims a lease first
+        self._left = True  # a sweep claims a lease before it erases
         return self._changing().execute(QUERIES["claim"], bound).fetchall()
 
     def release(self, name: str, holder: str) -> None:

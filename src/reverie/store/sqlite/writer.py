@@ -1,11 +1,12 @@
 """One thread writes at a time. Callers that wait at the same time share one commit, and one wait for the disk.
 
-A caller that finds no other writing or waiting writes in its own thread instead of handing the work to another and
-back. (Of some 600 us a put, that saved 20 to 320 in three of four runs on a busy machine, and cost 50 in one.)
-Everybody else waits for the writer's thread, which commits for all of them together. When more wait than one commit
-takes, tenants take turns: a thousand writes of one tenant delay another tenant's next write by one commit. A large
-batch is one body and one commit of its own, and small writes go before it: a tenant that stores batches delays
-another's next write by one of them. Its rows are made before that (`ahead.py`).
+A caller that finds no other caller writing or waiting writes in its own thread, which avoids two switches of thread.
+(Of some 600 us a put, that saved 20 to 320 in three of four runs on a busy machine, and cost 50 in one.) All other
+callers wait for the writer's thread, which commits for them together.
+
+When more callers wait than one commit takes, tenants take turns: a thousand writes of one tenant delay another tenant's
+next write by one commit. A large batch is one body with a commit of its own, and small writes go first: a tenant that
+stores batches delays another's next write by one batch. The rows of a batch are made before its commit (`ahead.py`).
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ from reverie.store.sqlite.write import SqliteWriteTx
 
 MOST_IN_A_BATCH = 256
 HEAVY = MOST_IN_A_BATCH
-"""A body that stores more entries than this is heavy, and committed alone. A group of puts is not."""
+"""A body that stores more entries than this is heavy, and is committed alone. A group of puts is not heavy."""
 MOST_PASSES = 3
-"""Commits of light bodies that a heavy one lets go first."""
+"""Number of commits of light bodies that go before a heavy one."""
 BUSY_MS = 10_000
 SCRUB_AGAIN_SECONDS = 0.25
 LOG_PAGES = 1000
-"""Pages of the write-ahead log from which it is folded into the database."""
+"""Pages from which the write-ahead log is copied into the database (a checkpoint)."""
 SLOW_SECONDS = 0.02
-"""After a commit that took longer, the next one is not made by an event loop: the disk or the processors are busy."""
+"""After a commit that took longer, an event loop does not make the next one: the disk or the processors are busy."""
 WIPE_PAGES = 4096
-"""Pages wiped while writers wait: some 10 ms."""
+"""Pages wiped at a time while writers wait, which takes some 10 ms."""
 
 
 class _Job:
@@ -60,7 +61,7 @@ class _Job:
         self.result: Any = None
         self.error: BaseException | None = None
         self.frees: bool | None = None
-        """Whether the body erased and may use the reserve; None while it has not run to its end."""
+        """Whether the body erased and may use the reserve; None until it has run to its end."""
         self._done = threading.Lock()
         self._done.acquire()
 
@@ -92,9 +93,9 @@ def in_turn(jobs: list[_Job], most: int) -> tuple[list[_Job], list[_Job]]:
 
 
 class _Bell:
-    """Wakes the writer's thread, if only once for many calls.
+    """Wakes the writer's thread; many calls may wake it only once.
 
-    Not an Event: that is written in Python, and Control-C inside it left its lock taken, and every writer waiting, for
+    Not an Event: that is written in Python, and Control-C inside it left its lock taken and every writer waiting for
     ever. A lock of the interpreter is taken and released in one instruction.
     """
 
@@ -131,21 +132,21 @@ class Writer:
         self._turn = threading.Lock()
         """Held by the thread that uses the connection."""
         self._inside: int | None = None
-        """The thread that does."""
+        """The id of that thread."""
         self._queue: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._left: list[_Job] = []
-        """Jobs that the last commit had no room for, in the order they came."""
+        """Jobs that the last commit had no room for, in order of arrival."""
         self._passed = 0
-        """Commits that went before the heavy jobs that wait."""
+        """Number of commits that went before the waiting heavy jobs."""
         self._bell = _Bell()
         self._crowded = False
-        """Whether the last commit was for several: then it pays to wait for the next one together."""
+        """Whether the last commit had several jobs: then it pays to wait for the next one together."""
         self._closing = threading.Lock()
         self._closed = False
         self.models: Mapping[str, int] = {}
-        """Numbers of embedding models seen by commits. They never change."""
+        """Numbers of embedding models in committed rows. They never change."""
         self._took = 0.0
-        """Seconds of the last commit."""
+        """Duration of the last commit in seconds."""
         self._log_pages = 0
         db.set_wal_hook(self._logged)
         self._scrub_owed = False
@@ -159,15 +160,15 @@ class Writer:
 
         `scope` None: the body gets a ControlPart with the bare connection, for work above tenants.
         """
-        # An interrupted write may leave its mark behind, but never the lock: only both together are a write.
+        # An interrupted write may leave `_inside` set, but never the lock taken: only both together mean a write.
         if threading.get_ident() == self._inside and self._turn.locked():
             raise RuntimeError("a write inside a write would wait for itself for ever")
         job = _Job(scope, body)
         if not getattr(body, "waits", True):
             return self._at_once(job)
         if self._unused():
-            # `with`, because it alone cannot be torn from its release by a signal: with a plain acquire, Control-C in
-            # the wrong microsecond stopped every writer for ever. A thread that loses the race waits for its turn.
+            # `with`, because a signal cannot come between it and the release: with a plain acquire, Control-C in the
+            # wrong microsecond stopped every writer for ever. A thread that loses the race waits for its turn.
             with self._turn:
                 if self._closed:
                     raise StoreUnavailable("The store is closed.")
@@ -184,7 +185,7 @@ class Writer:
         return job.wait()
 
     def _at_once(self, job: _Job) -> Any:
-        """Commit a job whose caller is an event loop: it waits for the disk, and for no writer and no clearing up."""
+        """Commit a job whose caller is an event loop, waiting only for the disk. Raises WouldWait."""
         if not self.free:
             raise WouldWait
         with self._turn:
@@ -201,7 +202,7 @@ class Writer:
 
     @property
     def free(self) -> bool:
-        """Whether a commit would wait for nothing but the disk, and that was quick the last time."""
+        """Whether a commit would wait only for the disk, and the last one was quick."""
         return self._unused() and not self._scrub_owed and self._log_pages < LOG_PAGES and self._took <= SLOW_SECONDS
 
     def _unused(self) -> bool:
@@ -220,7 +221,7 @@ class Writer:
         while True:
             self._bell.wait(SCRUB_AGAIN_SECONDS if self._scrub_owed else None)
             with self._turn:
-                closed = self._closed  # looked at before the queue: what was accepted until then is in it
+                closed = self._closed  # read before the queue: what was accepted until then is in the queue
                 jobs = self._take()
                 if jobs:
                     self._work(jobs)
@@ -236,7 +237,7 @@ class Writer:
                 return
 
     def _take(self) -> list[_Job]:
-        """The jobs of the next commit. Nothing waits for more than one heavy body besides its own."""
+        """The jobs of the next commit. No job waits for more than one heavy body of another caller."""
         jobs = self._left
         with suppress(queue.Empty):
             while True:
@@ -260,7 +261,7 @@ class Writer:
             self._inside, self._took = None, time.perf_counter() - started
 
     def _clear_up(self) -> None:
-        """Fold a long log into the database after a commit, and wipe destroyed text."""
+        """After a commit, copy a long log into the database and wipe destroyed text."""
         if self._log_pages >= LOG_PAGES:
             self._log_pages = 0
             with suppress(apsw.Error):  # a reader is in the way, or the disk is full: the next commit tries again
@@ -273,7 +274,7 @@ class Writer:
         return apsw.SQLITE_OK
 
     def _commit_all(self, jobs: list[_Job]) -> None:
-        """Commit jobs. When the disk is full, those that erase get the reserve, and the others are refused."""
+        """Commit jobs. When the disk is full, jobs that erase get the reserve, and the others fail with StoreFull."""
         if self._reserve is None:
             self._commit_together(jobs)
             return
@@ -295,7 +296,7 @@ class Writer:
         self._reserve.make()
 
     def _fold_log(self) -> None:
-        """Empty the write-ahead log, which gives its room back, unless a reader is in the way."""
+        """Empty the write-ahead log, which frees its space, unless a reader prevents it."""
         self._db.set_busy_timeout(0)
         try:
             self._empty_log()
@@ -305,7 +306,7 @@ class Writer:
             self._db.set_busy_timeout(BUSY_MS)
 
     def _commit_together(self, jobs: list[_Job]) -> None:
-        """Commit jobs together; when that fails, each alone, so that no caller suffers for what another one sent."""
+        """Commit jobs together; when that fails, each alone, so that no caller fails because of another's body."""
         fault = self._commit(jobs)
         if fault is None:
             return
@@ -318,9 +319,9 @@ class Writer:
                 job.result, job.error = None, translate(alone)
 
     def _commit(self, jobs: list[_Job], *, erasing: bool = False) -> BaseException | None:
-        """One transaction for all jobs. Returns why it failed, if it did; then nothing of it remains.
+        """Commit all jobs in one transaction. Returns the fault if it failed; then nothing of it remains.
 
-        `erasing`: a job that does not erase is refused, because the disk is full.
+        `erasing`: a job that does not erase fails, because the disk is full.
         """
         noted: dict[tuple[int, str], list[str]] = {}
         try:
@@ -331,7 +332,7 @@ class Writer:
             for job in jobs:
                 self._run_body(batch, job, erasing=erasing)
             batch.flush()
-            if batch.scrub:  # before the commit, after which an interrupt may come
+            if batch.scrub:  # before the commit, because an interrupt may come right after it
                 self._scrub_owed, self._wipe_next = True, 0
             # Each log is compared with its note before it grows: in a database put back from an old copy the note is
             # frozen, so that the loss stays visible.
@@ -365,7 +366,7 @@ class Writer:
         return None
 
     def _run_body(self, batch: Batch, job: _Job, *, erasing: bool) -> None:
-        """Run one body; its exception goes to its caller alone, unless the transaction itself is lost."""
+        """Run one body. Its exception goes only to its caller, unless the transaction itself is lost."""
         job.result = job.error = job.frees = None
         part: _Part = ControlPart(batch) if job.scope is None else SqliteWriteTx(batch, job.scope)
         try:
@@ -383,10 +384,10 @@ class Writer:
             raise batch.lost
 
     def _scrub(self) -> None:
-        """Leave no trace of destroyed text: empty the write-ahead log, then wipe the free space of pages.
+        """Remove destroyed text from the file: empty the write-ahead log, then wipe the free space of pages.
 
-        A reader may block it, and a large file takes a while. No caller waits for either: the next commit continues it,
-        or the next idle moment.
+        A reader may block this, and a large file takes a while. No caller waits for either: the work continues after
+        the next commit or in the next idle moment.
         """
         try:
             self._db.set_busy_timeout(0)
@@ -403,7 +404,7 @@ class Writer:
         return not busy
 
     def _wipe_some(self) -> bool:
-        """Wipe the next pages; False when there is nothing more to do, or not now."""
+        """Wipe the next pages. False when nothing is left to do, or nothing can be done now."""
         if self._file is None:
             self._scrub_owed = False
             return False
@@ -413,9 +414,9 @@ class Writer:
             return False
         page_size: Any = self._db.execute("PRAGMA page_size").get
         following = self._file.wipe(self._wipe_next, WIPE_PAGES, page_size)
-        self._db.release_memory()  # pages held from before would bring the gaps back when they are written
+        self._db.release_memory()  # cached pages would bring the old gaps back when they are written
         if following is None:
-            # a commit, so that other processes let go of the pages they hold as well
+            # a commit, so that other processes drop their cached pages too
             self._db.execute(QUERIES["set_setting"], ("wiped_at", str(self._clock.now()).encode()))
             self._db.execute("COMMIT")
             self._scrub_owed, self._wipe_next = False, 0
@@ -431,13 +432,13 @@ class _Part(Protocol):
 
     @property
     def frees(self) -> bool:
-        """Whether the body erased: then it is done even when the disk is full."""
+        """Whether the body erased, so that it is committed even when the disk is full."""
 
     def done(self) -> None:
-        """The body is through; its work stays."""
+        """Keep the work of the body, which has ended."""
 
     def undo(self) -> None:
-        """Leave no trace of the body."""
+        """Undo the work of the body."""
 
 
 class ControlPart:
