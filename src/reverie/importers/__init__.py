@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from reverie.core.errors import Invalid
+from reverie.importers.entry_file import exported_as
 from reverie.importers.record import Item
 
 FORMATS = {
@@ -30,8 +31,6 @@ FORMATS = {
 }
 """Names on the command line and their modules, in the order in which a file is tried against them."""
 
-EXPORTED = b'{"ref":'
-"""The beginning of entries that `reverie export --to jsonl` wrote."""
 ALIASES = {"obsidian": "basic-memory", "md": "markdown", "txt": "text", "claude-md": "claude-code"}
 
 
@@ -67,8 +66,8 @@ def detect(path: Path) -> str:
     if path.is_file():
         with path.open("rb") as file:
             head = file.read(65_536)
-    if head.startswith(EXPORTED):  # an entry may have attributes with the names of a foreign format's fields
-        return "jsonl"
+    if (own := exported_as(path, head)) is not None:  # its texts and attributes may look like a foreign format
+        return own
     for name in FORMATS:
         if load(name).fits(path, head):
             return name

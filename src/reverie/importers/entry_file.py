@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from reverie.core.errors import Invalid
 from reverie.importers.record import Record, damaged, digest
 
 FORMAT = "entry/1"
+_LINE = b'{"ref":'
+_FRONT = f'---\nreverie: "{FORMAT}"\n'.encode()
+_SAMPLE = 20
 _TEXTS = ("id", "ref", "kind")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -37,6 +41,23 @@ def entry_file(document: Mapping[str, Any]) -> str:
         front["content"] = document["content"]
     lines = [f"{name}: {orjson.dumps(value).decode()}" for name, value in front.items()]
     return "\n".join(["---", *lines, "---", document["content"], ""])
+
+
+def exported_as(path: Path, head: bytes) -> str | None:
+    """The format in which an export of ours wrote a file, or the files of a folder: jsonl or markdown; else None."""
+    if head.startswith(_LINE):
+        return "jsonl"
+    pages = list(islice(path.glob("*/*.md"), _SAMPLE)) if path.is_dir() else []
+    if head.startswith(_FRONT) or (pages and all(map(_is_page, pages))):
+        return "markdown"
+    return None
+
+
+def _is_page(path: Path) -> bool:
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_FRONT)) == _FRONT
 
 
 def file_name(document: Mapping[str, Any]) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.unit.api.cli.conftest import Cli
 from tests.unit.importers import sources
 
@@ -49,3 +50,16 @@ def test_an_export_with_an_attribute_named_memory_is_recognised_as_one(cli: Cli,
     done = cli("import", str(tmp_path / "entries.jsonl"), "--dry-run", "--data", str(tmp_path / "other"))
     assert done.code == 0, done.err
     assert "jsonl: 1 entry" in done.out
+
+
+@pytest.mark.parametrize("text", ["Tea.", "A note\npermalink: note\n- [tech] uses Redis #db"])
+@pytest.mark.parametrize("folder", ["notes", "memories"])
+def test_an_export_as_markdown_comes_back_whatever_it_is_called_and_says(
+    cli: Cli, tmp_path: Path, folder: str, text: str
+) -> None:
+    cli("put", text, "--ref", "team/kitchen")
+    assert cli("export", "--to", "markdown", "-o", str(tmp_path / folder)).code == 0
+    other = str(tmp_path / "other")
+    assert "markdown: 1 entry" in cli("import", str(tmp_path / folder), "--yes", "--data", other).out
+    (entry,) = cli("list", "--ref", "team/kitchen", "--data", other, "--json").json["items"]
+    assert entry["content"] == text
