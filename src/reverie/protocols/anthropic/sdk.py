@@ -69,9 +69,8 @@ class RemoteCommands:
         """The answer of the host."""
         body = {**command, "reverie": self._options}
         path = f"/v1/memory_stores/{self._store}/reverie/tool"
-        options: Any = {
-            "headers": {"Idempotency-Key": uuid4().hex}
-        }  # the client repeats a request whose answer is lost
+        edits = command.get("command") != "view"  # the client repeats a request whose answer is lost
+        options: Any = {"headers": {"Idempotency-Key": uuid4().hex}} if edits else {}
         answer: Any = self._client.post(path, cast_to=object, body=body, options=options)
         return dict(answer)
 

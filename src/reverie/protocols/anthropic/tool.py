@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reverie.core.actor import Actor
-from reverie.core.errors import Invalid, NotFound, ReverieError
+from reverie.core.errors import IdempotencyReused, Invalid, NotFound, ReverieError
 from reverie.core.retry import retry
 from reverie.memory.files import File
 from reverie.protocols.anthropic.errors import ContentTooLarge, PathConflict, PreconditionFailed
@@ -50,6 +50,7 @@ class MemoryCommands:
         session: str | None = None,
         on_exists: str = "error",
         view_limit: int | None = None,
+        idempotency_key: str | None = None,
     ) -> None:
         if on_exists not in ("error", "overwrite"):
             raise Invalid("on_exists is error or overwrite.", pointer="/on_exists")
@@ -59,6 +60,7 @@ class MemoryCommands:
         self._session = session
         self._overwrite = on_exists == "overwrite"
         self._view_limit = view_limit
+        self._key = idempotency_key
         self._commands: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
             "view": self._view,
             "create": self._create,
@@ -83,6 +85,8 @@ class MemoryCommands:
             raise ToolFault(f"Unknown command: {name if isinstance(name, str) else ''}"[:200])
         try:
             return work(command)
+        except IdempotencyReused:  # a process that died made this edit
+            return success_text(command)
         except ContentTooLarge as fault:
             most = fault.details.get("max_bytes", 0)
             raise ToolFault(f"File {command.get('path')} would exceed the limit of {most:,} bytes.") from None
@@ -268,6 +272,7 @@ class MemoryCommands:
                 content=change(memory.content or ""),
                 expected=memory.file.sha256,
                 session=self._session,
+                idempotency_key=self._key,
             )
 
         return retry(

@@ -16,7 +16,10 @@ from tests.contract.doors.anthropic.conftest import Live
 from reverie.anthropic import AsyncMemoryTool, MemoryTool
 from reverie.core.errors import Invalid
 from reverie.library import Memory
-from reverie.protocols.anthropic.tool import ToolFault, located, size_text
+from reverie.protocols.anthropic.memories import Memories
+from reverie.protocols.anthropic.names import STORE
+from reverie.protocols.anthropic.stores import Stores
+from reverie.protocols.anthropic.tool import MemoryCommands, ToolFault, located, size_text
 
 Tool = Callable[..., str]
 
@@ -342,6 +345,28 @@ def test_an_edit_that_is_sent_again_with_its_key_is_made_once(client: Anthropic,
         "is_error": False,
     }
     assert client.beta.memory_stores.memories.list(store).data == []
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"command": "insert", "insert_line": 0, "insert_text": "zero"},
+        {"command": "str_replace", "old_str": "one", "new_str": "zero one"},
+    ],
+    ids=["insert", "str_replace"],
+)
+def test_an_edit_that_a_dead_process_made_is_not_made_again(memory: Memory, edit: dict[str, Any]) -> None:
+    made = MemoryTool(memory, store="assistant")
+    made.call({"command": "create", "path": "/memories/a", "file_text": "one\n"})
+    store = STORE + memory.host.use(Stores).named(memory.actor, "assistant").id  # type: ignore[union-attr]
+    for _ in range(2):
+        commands = MemoryCommands(memory.host.use(Memories), memory.actor, store, idempotency_key="01")
+        answer = commands.handle({"path": "/memories/a", **edit})
+        assert answer["is_error"] is False
+        assert answer["content"].startswith(
+            ("The file /memories/a has been edited.", "The memory file has been edited.")
+        )
+    assert str(made.call({"command": "view", "path": "/memories/a"})).count("zero") == 1
 
 
 def test_an_edit_whose_answer_is_lost_is_made_once(client: Anthropic) -> None:

@@ -65,6 +65,8 @@ class AnthropicCall:
     """Headers of the answer."""
     charge: Callable[[], None] = lambda: None
     """Counts an entry about to be stored. Raises RateLimited."""
+    work_id: str | None = None
+    """With an `Idempotency-Key`: the id of the work, also when a process that died began it."""
     wait_seconds: int = 0
     again: Callable[[], Any] | None = None
     """Called again until it returns an answer, for at most `wait_seconds`; None means not yet."""
@@ -144,11 +146,16 @@ def route(method: str, path: str, work: Work, *, right: Right, retried: Work | N
             if retried is not None and call.idempotency_key is not None and not actor.rights.isdisjoint(_CHANGES):
                 plain = Call(request.scope, request.receive)
                 plain._body = body
+
+                def once(work_id: str | None) -> Response:
+                    call.work_id = work_id
+                    return TextReply(work(call))
+
                 return await _ONCE(
                     plain,
                     f"anthropic.{work.__name__}",
                     lane,
-                    lambda _: TextReply(work(call)),
+                    once,
                     now=lambda: TextReply(retried(call)),
                 )
             answer = await threads.run(lane, actor.tenant, lambda: orjson.dumps(work(call)))

@@ -301,6 +301,7 @@ def tool(call: AnthropicCall) -> Any:
         session=session_of(options),
         on_exists=options.on_exists,
         view_limit=options.view_limit,
+        idempotency_key=call.work_id,
     )
     answer = commands.handle(msgspec.to_builtins(given))
     if answer["is_error"]:
