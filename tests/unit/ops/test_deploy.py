@@ -134,3 +134,9 @@ def test_row_security_binds_the_role_that_compose_connects_as(postgres: Postgres
         assert found.fetchone() == (False,)
     postgres.execute(f"DROP DATABASE {role}")
     postgres.execute(f"DROP ROLE {role}")
+
+
+def test_the_data_folder_of_the_image_is_private_and_empty() -> None:
+    text = (DEPLOY / "Dockerfile").read_text()
+    assert "--create-home" not in text  # copies /etc/skel, readable by all: `reverie doctor` fails on it
+    assert re.search(r"install -d -m 0700 -o reverie /var/lib/reverie$", text, re.MULTILINE)
