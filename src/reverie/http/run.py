@@ -145,8 +145,8 @@ def bind(host: str, port: int) -> socket.socket:
         except OSError:
             listener.close()
             raise
-    except OSError as fault:
-        reason = fault.strerror or "unknown address"
+    except (OSError, UnicodeError) as fault:  # UnicodeError: a name that IDNA cannot encode
+        reason = getattr(fault, "strerror", None) or "unknown address"
         raise CannotListen(
             f"Cannot listen on {host}:{port}: {reason}. Choose another with --host or --port, or with REVERIE_PORT."
         ) from fault
