@@ -1,4 +1,4 @@
-"""Anthropic's models, through the official client."""
+"""Anthropic models, through the official client."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _ABOUT_FORMAT = ("output_config", "output_format", "output format", "structured"
 
 
 class AnthropicModel:
-    """A model of Anthropic's, or of an endpoint that speaks its messages.
+    """A model of Anthropic, or of an endpoint with its Messages API.
 
-    Structured output where the model has it, else one tool the model must call. Temperature and seed are not sent:
-    the API takes none. The client's own retries are off.
+    Uses structured output where the model has it, else one tool that the model must call. Temperature and seed are not
+    sent: the API accepts none. The client's own retries are off.
     """
 
     def __init__(self, model: str, *, api_key: str = "", base_url: str = "") -> None:
@@ -47,7 +47,7 @@ class AnthropicModel:
             base_url=self._base_url or None,
             max_retries=0,
             http_client=anthropic.DefaultHttpxClient(verify=trust()),
-            open_telemetry=False,  # its spans can be made to hold the conversation
+            open_telemetry=False,  # its spans can be configured to hold the conversation
         )
         call = self._call(prompt)
         answer = answered(
@@ -80,7 +80,7 @@ class AnthropicModel:
         return call
 
     def _plainer(self, call: dict[str, Any], said: str) -> bool:
-        """Give up the part of `call` the model refused. False when it refused something else."""
+        """Give up the part of `call` that the model refused. False if it refused something else."""
         if "thinking" in call and "thinking" in said:
             self._thoughtless = False
             return True

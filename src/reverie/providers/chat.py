@@ -1,6 +1,6 @@
 """One question to a chat model and its answer, for every provider.
 
-Faults carry a kind from a fixed vocabulary and nothing a provider said: its words may quote memory text or a key.
+Faults carry a kind from a fixed vocabulary and no words of a provider: these may quote memory text or a key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """The answer of a model. `cut`: the model ran out of output tokens."""
+    """The answer of a model. `cut`: the output tokens ran out."""
 
     text: str
     input_tokens: int
@@ -51,7 +51,7 @@ class ChatReply:
 
 
 class ModelFault(Exception):
-    """A call that gave no answer. `billed`: the provider may have worked all the same, and charge for it."""
+    """A call without an answer. `billed`: the provider may have done the work nevertheless, and charge for it."""
 
     def __init__(self, kind: str, *, retry_after: float | None = None, billed: bool = False) -> None:
         super().__init__(kind)
@@ -61,7 +61,7 @@ class ModelFault(Exception):
 
 
 class Unsupported(Exception):
-    """The endpoint does not take a parameter; ask again without it."""
+    """The endpoint does not accept a parameter; call again without it."""
 
 
 class ChatModel(Protocol):
@@ -69,31 +69,31 @@ class ChatModel(Protocol):
 
     @property
     def name(self) -> str:
-        """Provider and model, as `openai/gpt-5-mini`."""
+        """Provider and model: `openai/gpt-5-mini`."""
 
     @property
     def parameters(self) -> str:
-        """Everything sent that shapes an answer, for the fingerprint."""
+        """All parameters that shape an answer, for the fingerprint."""
 
     def ask(self, prompt: Prompt, *, seconds: float) -> ChatReply:
-        """One call, answered within `seconds`. Raises ModelFault; Unsupported when a plainer call may succeed."""
+        """Make one call, of at most `seconds`. Raises ModelFault; Unsupported if a plainer call may succeed."""
 
 
 def require_sdk(package: str) -> None:
-    """Refuse to go on without the provider's own client, naming the extra that brings it."""
+    """Raise an error that names the extra, if the client of the provider is not installed."""
     require(package, extra=package, purpose=f"REVERIE_MODEL_PROVIDER={package}")
 
 
 @cache
 def trust() -> ssl.SSLContext:
-    """The certificates every client trusts; reading them takes longer than all else a client does."""
+    """Return the TLS context that all clients share: loading certificates is the slowest step of a new client."""
     import httpx2
 
     return httpx2.create_ssl_context()
 
 
 def keep_quiet(*loggers: str) -> None:
-    """A provider's client may log whole requests, and those hold memory text."""
+    """Silence the loggers of a client: it may log whole requests, which hold memory text."""
     for name in loggers:
         logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -108,10 +108,10 @@ def answered(
     words: Callable[[Any], str],
     plainer: Callable[[str], bool],
 ) -> T:
-    """The answer of a provider's client, which is closed afterwards: whatever it still waits for ends with it.
+    """Return the answer of a provider's client, and close the client, which ends any call still in progress.
 
-    The official clients name their errors alike; `base` is the one all of them derive from. `words` is what an error
-    said. Raises ModelFault, and Unsupported when `plainer` gave up the part of the call that was refused.
+    The official clients name their errors alike; `base` is their common base class. `words` returns the message of an
+    error. Raises ModelFault; Unsupported if `plainer` gave up the part of the call that was refused.
     """
     import httpx2
 
@@ -132,13 +132,13 @@ def answered(
         fault = ModelFault(NONSENSE, billed=True)
     finally:
         client.close()
-    # Raised outside the handler, so that no provider's words hang on it as context.
+    # Raised outside the handler, so that its context holds no words of the provider.
     raise fault or Unsupported
 
 
 def _refusal(status: int, said: str, retry_after: float | None) -> ModelFault:
     if status == 429:
-        # An empty account answers 429 as well, and no waiting fills it.
+        # An empty account answers 429 as well, and waiting does not help.
         return ModelFault(DENIED) if "insufficient_quota" in said else ModelFault(LIMITED, retry_after=retry_after)
     if status in (408, 409) or status >= 500:
         return ModelFault(DOWN, retry_after=retry_after)
@@ -150,9 +150,9 @@ def _refusal(status: int, said: str, retry_after: float | None) -> ModelFault:
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """The result of `call`, or ModelFault when it takes longer.
+    """Return the result of `call`. Raises ModelFault if it takes longer than `seconds`.
 
-    A client's own timeout restarts with every byte, so an endpoint that sends one byte a second would never end.
+    A client's own timeout restarts with every byte, so an endpoint that sends one byte a second would never time out.
     The call continues in its thread until the client gives up; no caller waits for it.
     """
     result: list[T] = []
@@ -175,12 +175,12 @@ def within(seconds: float, call: Callable[[], T]) -> T:
 
 
 def address_mark(url: str) -> str:
-    """An endpoint for the fingerprint; not in clear, since an address can hold a password."""
+    """Return an endpoint for the fingerprint, hashed because a URL can hold a password."""
     return hashlib.sha256(url.encode()).hexdigest()[:12] if url else "default"
 
 
 def _wait_of(headers: Mapping[str, str]) -> float | None:
-    """The seconds a `retry-after` header asks for, where it gives a number."""
+    """Return the seconds of a `retry-after` header, if it has a number."""
     try:
         seconds = float(headers.get("retry-after", ""))
     except ValueError:

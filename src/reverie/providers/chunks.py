@@ -1,4 +1,4 @@
-"""Windows: lines cut into parts that fit a model's context, at the ends of topics, sessions and days."""
+"""Windows: lines divided into parts that fit the context of a model, at the ends of topics, sessions and days."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import replace
 from reverie.providers.prompt import Line
 
 Count = Callable[[str], int]
-_NUMBER = 99_999  # the widest line number a window is likely to show
+_NUMBER = 99_999  # the widest line number that a window is likely to have
 
 
 def weight(line: Line, count: Count) -> int:
-    """The tokens of a line as shown, its line end included."""
+    """Return the tokens of a line as it is sent, line end included."""
     return count(line.as_data(_NUMBER)) + 1
 
 
 def cut(lines: Sequence[Line], room: int, count: Count) -> list[list[Line]]:
-    """`lines`, in order and none lost, as windows of at most `room` tokens.
+    """Divide `lines`, in order and without loss, into windows of at most `room` tokens.
 
     A window ends where a topic, a session or a day ends if one ends in its last third. A line longer than a window is
     cut at blanks; its parts keep its sources.

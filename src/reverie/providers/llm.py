@@ -1,7 +1,8 @@
-"""The distiller that asks a language model: windows, answers traced to their sources, a text that fits.
+"""The distiller with a language model: windows, answers traced to their sources, a text that fits.
 
-The model proposes, topic by topic; nothing it says is stored as such. Statements that no quote supports are dropped
-here, what must be kept and is missing is quoted, and the gates of the engine judge the text like every distillate.
+The model proposes statements, topic by topic; its answer is never stored as it is. Statements without a supporting
+quote are dropped, missing must-keep statements are quoted, and the gates of the engine judge the text like any
+distillate.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from reverie.providers.static import StaticEmbedder
 T = TypeVar("T")
 LEAST_CONTEXT = 2048
 _TRIES = 4
-_REFUSALS = 6  # parameters an endpoint may refuse before it is given up
+_REFUSALS = 6  # refused parameters after which the endpoint is given up
 _LEVELS = 6
 _PAUSE_SECONDS = 0.5
 _MOST_OUTPUT = 8192  # tokens of one answer; many models have no more
@@ -40,7 +41,7 @@ _LEAST_SHARE = 60
 
 
 class PaidChat:
-    """A chat model behind a meter: the maximum cost of a call is reserved before it, the real cost settled after it."""
+    """A chat model behind a meter: a call's maximum cost is reserved before it, its actual cost settled after it."""
 
     def __init__(self, model: ChatModel, *, count: Callable[[str], int], price_in: int = 0, price_out: int = 0) -> None:
         self._model = model
@@ -48,7 +49,7 @@ class PaidChat:
         self._prices = (price_in, price_out)
 
     def ask(self, prompt: Prompt, spend: Spend) -> ChatReply:
-        """One call. Raises ModelFault, Unsupported, or SpendExceeded before the call is made."""
+        """Make one call. Raises ModelFault or Unsupported; SpendExceeded before the call is made."""
         most = self.size(prompt) * 5 // 4
         spend.reserve(
             input_tokens=most, output_tokens=prompt.output_tokens, microcents=self._price(most, prompt.output_tokens)
@@ -65,7 +66,7 @@ class PaidChat:
         return reply
 
     def answer(self, prompt: Prompt, spend: Spend, shape: type[T]) -> T:
-        """The answer as a struct; asked a second time when it is unusable. Raises as `ask` does."""
+        """Return the answer as a struct. Repeats the call while the answer is unusable. Raises as `ask` does."""
         for _ in range(_REFUSALS):
             try:
                 return msgspec.json.decode(self.ask(prompt, spend).text, type=shape)
@@ -76,7 +77,7 @@ class PaidChat:
         raise ModelFault(NONSENSE)
 
     def size(self, prompt: Prompt) -> int:
-        """Input tokens of a prompt, its schema included."""
+        """Return the input tokens of a prompt, its schema included."""
         return self._count(prompt.system) + self._count(prompt.user) + self._count(str(prompt.schema)) + 32
 
     def _price(self, read: int, written: int) -> int:
@@ -84,9 +85,9 @@ class PaidChat:
 
 
 class LlmDistiller:
-    """Distils with a model. Stateless between requests; one instance serves every thread.
+    """Distils with a model. Stateless between requests; an instance may be shared between threads.
 
-    Prices are in cents per million tokens; 0 is unknown and not counted as money.
+    Prices are in cents per million tokens; 0 means unknown: such tokens are not counted as money.
     """
 
     name = "llm"
@@ -108,7 +109,7 @@ class LlmDistiller:
         self._sleep = sleep
 
     def chat(self, count: Callable[[str], int]) -> PaidChat:
-        """The same model for other questions, with the same prices."""
+        """Return the same model, at the same prices, for other questions."""
         return PaidChat(self._model, count=count, price_in=self._prices[0], price_out=self._prices[1])
 
     @property
@@ -116,7 +117,7 @@ class LlmDistiller:
         return f"llm/2 prompt/{VERSION} {self._model.name} {self._model.parameters} context={self._context}"
 
     def distil(self, request: Request) -> DistilledText:
-        """Ask, window by window, then condense the answers until they fit. Raises SpendExceeded or ModelFailed."""
+        """Query the model window by window, condense the answers until they fit. Raises SpendExceeded or ModelFailed."""
         run = _Run(request, self._model, self._context, self._prices, self._sleep)
         try:
             facts = run.condense(_lines(request), request.output_tokens)
@@ -126,7 +127,7 @@ class LlmDistiller:
 
 
 class _Run:
-    """One request on its way."""
+    """One request in progress."""
 
     def __init__(
         self,
@@ -141,15 +142,15 @@ class _Run:
         self._count = request.count
         self._chat = PaidChat(model, count=request.count, price_in=prices[0], price_out=prices[1])
         self._sleep = sleep
-        # A quarter stays free: providers count tokens their own way, some a third more than we do.
+        # A quarter stays free: providers count tokens in their own way, some a third more than we do.
         empty = ask([], words=1000, output_tokens=0, complaints=("must_keep", "invented", "json"))
         self._room = context * 3 // 4 - self._chat.size(empty) - _WRAPPING
 
     def condense(self, lines: Sequence[Line], target: int, level: int = 0) -> list[Fact]:
-        """Facts about `lines` in about `target` tokens."""
+        """Return facts about `lines` in about `target` tokens."""
         total = sum(weight(line, self._count) for line in lines)
-        # A window of w tokens is answered in about w * target / total, half again as much where a second round will
-        # choose among the answers, and as JSON that takes twice the tokens.
+        # The answer to a window of w tokens has about w * target / total tokens, half as many again where a second
+        # round will choose among the answers; its JSON takes twice as many.
         room = self._room * total // (total + 3 * target)
         windows = cut(lines, max(min(room, _MOST_OUTPUT * total // (4 * target)), 1), self._count)
         facts: list[Fact] = []
@@ -177,7 +178,7 @@ class _Run:
         raise ModelFailed(f"The model gave no usable answer ({kind}).", details={"fault": kind})
 
     def _facts(self, window: Sequence[Line], share: int) -> list[Fact]:
-        """Process one window, with retries for passing faults: rate limits, outages, answers that are not JSON."""
+        """Process one window, with retries after transient faults: rate limits, outages, answers that are not JSON."""
         complaints = list(self._request.complaints)
         spend = self._request.spend
         tries = refusals = 0
@@ -220,7 +221,7 @@ class _Run:
 
 
 def _lines(request: Request) -> list[Line]:
-    """Return the sources as lines, topic by topic, redacted again: a secret may have been registered since."""
+    """Return the sources as lines, topic by topic, redacted again: a secret may have been registered since then."""
     prepared = request.work.prepared
     merged = {group.kept: group.merged for group in prepared.collapsed}
     keep: dict[str, list[str]] = {}
@@ -243,7 +244,7 @@ def _lines(request: Request) -> list[Line]:
 
 
 def _topics(sources: Sequence[Source]) -> list[list[str]]:
-    """The ids of the sources by topic: those near in meaning together, of one conversation and subject."""
+    """Return the ids of the sources by topic: similar in meaning, of one conversation and subject."""
     vectors = StaticEmbedder().embed([source.content for source in sources])
     members = [
         Member(source.id, source.created_at, (source.session, source.subject), None, source.kind, 0, vector)
@@ -253,14 +254,14 @@ def _topics(sources: Sequence[Source]) -> list[list[str]]:
 
 
 def _ordered(facts: Sequence[Fact], request: Request) -> list[Fact]:
-    """Oldest day first; within a day in the order of the sources."""
+    """Sort facts by day, oldest first; within a day in the order of the sources."""
     place = {source.id: number for number, source in enumerate(request.work.prepared.sources)}
     last = len(place)
     return sorted(facts, key=lambda f: (f.day, min(place.get(i, last) for i in f.sources), f.rank, f.text))
 
 
 def _text(statements: Sequence[tuple[date, str]]) -> str:
-    """A heading per day, a statement per line."""
+    """Lay out statements: a heading per day, one statement per line."""
     lines: list[str] = []
     day = None
     for when, text in statements:
@@ -272,7 +273,7 @@ def _text(statements: Sequence[tuple[date, str]]) -> str:
 
 
 def _written(facts: Sequence[Fact], request: Request) -> DistilledText:
-    """The text of the facts that fit, what must be kept before all others, and never part of a statement."""
+    """Return the text of the facts that fit, must-keep facts first; no statement is cut."""
     unique: dict[str, Fact] = {}
     for fact in facts:
         known = unique.get(fact.text)
@@ -311,7 +312,7 @@ def _same(fact: Fact, quote: Fact) -> bool:
 
 
 def _keep_required(facts: Sequence[Fact], request: Request) -> list[Fact]:
-    """The facts that hold what must be kept, what was declared first; what the model left out is quoted."""
+    """Return the facts that hold must-keep items, declared ones first; items that the model left out are quoted."""
     sources = {source.id: source for source in request.work.prepared.sources}
     lines = [(fact, ProbedLines(fact.text)) for fact in facts]
     found: dict[Fact, None] = {}

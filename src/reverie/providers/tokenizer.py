@@ -1,4 +1,4 @@
-"""Token counting with the tokenizers the providers use, from ranks inside the package: exact and offline."""
+"""Token counting with the tokenizers of the providers, from ranks inside a package: exact and offline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _loading = threading.Lock()
 
 
 class TokenCounter:
-    """Counts tokens as the named encoding does.
+    """Counts the tokens of the named encoding.
 
     Text that spells a special token (`<|im_start|>`) is counted as the ordinary text it is. Lone surrogates, which
     no encoding can represent, count as U+FFFD. The ranks are loaded at the first count and shared by all counters
@@ -26,15 +26,15 @@ class TokenCounter:
 
     @property
     def name(self) -> str:
-        """The encoding, as advertised."""
+        """The name of the encoding, as advertised."""
         return self._name
 
     def count(self, text: str) -> int:
-        """The number of tokens in `text`."""
+        """Return the number of tokens in `text`."""
         return len(self.encode(text))
 
     def encode(self, text: str) -> list[int]:
-        """The token ids of `text`."""
+        """Return the token ids of `text`."""
         tokenizer = _tokenizers.get(self._name) or _load(self._name)
         try:
             tokens: list[int] = tokenizer.encode_ordinary(text)

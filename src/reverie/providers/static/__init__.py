@@ -1,15 +1,15 @@
-"""The built-in embedder: a table of word-piece vectors, read with numpy and nothing else.
+"""The built-in embedder: a table of word-piece vectors that needs no library but numpy.
 
-A text's vector is the sum of the rows of its word pieces, scaled to length 127 and rounded to int8. The rows
+The vector of a text is the sum of the rows of its word pieces, scaled to length 127 and rounded to int8. The rows
 are integers and are added as integers; the one square root and one division that follow are exactly rounded
 by IEEE 754, element by element. So the same text has the same 256 bytes on every machine, whatever its vector
 unit, and a stored vector may be compared by its hash.
 
-Comparing is just as stable. A dot product of two such vectors is a sum of 256 products of at most 127 * 127,
+Comparison is just as stable. A dot product of two such vectors is a sum of 256 products of at most 127 * 127,
 so every partial sum stays below 2**22 and is exactly representable in float32: a float32 matrix product over
-these vectors is exact in any order of summation, and may be given to the fastest BLAS at hand.
+these vectors is exact in any order of summation, by any BLAS.
 
-`MANIFEST.json` says where the table comes from, under which licence, and how it was made.
+`MANIFEST.json` records the origin of the table, its licence and its making.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BATCH = 512
 
 
 class DamagedTableError(RuntimeError):
-    """The embedding table on disk is not the one this release was built with. Reinstall the package."""
+    """The embedding table on disk is not that of this release. Reinstall the package."""
 
 
 class StaticEmbedder:
@@ -60,7 +60,7 @@ class StaticEmbedder:
 
     dimensions = DIMENSIONS
     by_word = True
-    """The vector of a word costs microseconds, so that a search may compare single words."""
+    """A vector costs microseconds, so a search may compare single words."""
 
     def __init__(self) -> None:
         folder = resources.files(__name__)
@@ -77,12 +77,12 @@ class StaticEmbedder:
 
     @cached_property
     def _table(self) -> NDArray[np.int8]:
-        """The rows of the file, which are added as wider numbers."""
+        """The rows of the file; sums need a wider type."""
         table = np.frombuffer(self._file, dtype=np.int8, offset=len(self._file) - self._rows * DIMENSIONS)
         return table.reshape(self._rows, DIMENSIONS)
 
     def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """One vector per text, in order; a text without any known word gets the zero vector."""
+        """Return one vector per text, in order; a text without any known word gets the zero vector."""
         if len(texts) == 1:
             own = self._wordpiece.rows(texts[0])
             self._pieces += len(own) + 1
@@ -95,7 +95,7 @@ class StaticEmbedder:
         return vectors
 
     def _embed_one(self, own: list[int]) -> bytes:
-        """The same integers and the same roundings for one text, in fewer calls: 6 us instead of 24."""
+        """Embed one text with the same integers and roundings in fewer calls: 6 us instead of 24."""
         if not own or len(own) > _SEGMENT:
             return _to_int8(self._sums([own])).tobytes()
         wide = np.add.reduce(self._table.take(own, axis=0), axis=0, dtype=np.int16).astype(np.float64)
@@ -104,7 +104,7 @@ class StaticEmbedder:
         return scaled.astype(np.int8).tobytes()
 
     def _embed_few(self, own: list[int]) -> bytes:
-        """The same bytes without numpy, for a process that has not imported it: a command that stores one memory."""
+        """Compute the same bytes without numpy, for a process without it: a command that stores one entry."""
         file = self._file
         start = len(file) - self._rows * DIMENSIONS  # the rows follow a header
         begins = [start + row * DIMENSIONS for row in own]
@@ -115,7 +115,7 @@ class StaticEmbedder:
         return struct.pack(f"{DIMENSIONS}b", *(round(number * scale) for number in sums))
 
     def _sums(self, rows: list[list[int]]) -> NDArray[np.int32]:
-        """The sum of each text's rows, exact."""
+        """Return the exact sum of the rows of each text."""
         take, add = self._table.take, np.add.reduce
         sums = [
             add(take(own, axis=0), axis=0, dtype=np.int16) if 0 < len(own) <= _SEGMENT else self._long_sum(own)
@@ -131,7 +131,7 @@ class StaticEmbedder:
 
 
 def _to_int8(sums: NDArray[np.int32]) -> NDArray[np.int8]:
-    """Each row scaled to LENGTH and rounded half to even; a zero row stays zero."""
+    """Scale each row to LENGTH, rounding half to even; a zero row stays zero."""
     wide = sums.astype(np.int64)
     squares = np.einsum("ij,ij->i", wide, wide)
     lengths = np.sqrt(squares.astype(np.float64))

@@ -1,8 +1,8 @@
 """WordPiece over an uncased BERT vocabulary, in pure Python, with a cache of whole words.
 
-Text is cut at white space first and every piece is looked up in the cache, so ordinary text costs one
-dictionary access per word. Only a piece never seen before is cleaned, split at punctuation and cut greedily
-into the longest pieces the vocabulary has.
+Text is cut at white space first and every chunk is looked up in the cache, so ordinary text costs one
+dictionary access per word. Only a new chunk is cleaned, split at punctuation and cut greedily into the
+longest pieces of the vocabulary.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ CACHED_WORDS = 1 << 16
 """Maximum number of cached words; when full, the cache is emptied."""
 
 CACHED_LENGTH = 64
-"""Longer pieces are not remembered, so a cache of keys, hashes or blobs cannot grow large."""
+"""Longer chunks are not cached, so keys, hashes or blobs cannot fill the memory."""
 
 LONGEST_WORD = 100
-"""A longer word has no pieces at all, as in BERT."""
+"""Characters above which a word has no pieces at all, as in BERT."""
 
 
 _ASCII = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
@@ -27,9 +27,9 @@ _ASCII = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
 
 
 class WordPiece:
-    """Turns text into row numbers of the table. Words the vocabulary cannot spell are left out.
+    """Turns text into row numbers of the table. Words that the vocabulary cannot spell are left out.
 
-    Safe to share between threads: the cache only ever holds what would be computed again.
+    Safe to share between threads: the cache holds only values that can be computed again.
     """
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
@@ -43,11 +43,11 @@ class WordPiece:
         self._cache = _Cache(self)
 
     def rows(self, text: str) -> list[int]:
-        """The rows of every piece of `text`, in order."""
+        """Return the rows of every piece of `text`, in order."""
         return list(chain.from_iterable(map(self._cache.__getitem__, text.split())))
 
     def pieces(self, chunk: str) -> tuple[int, ...]:
-        """The rows of a piece of text without white space, computed afresh."""
+        """Compute the rows of a chunk of text without white space."""
         found: list[int] = []
         for word in _words(chunk):
             found.extend(self._spell(word))
@@ -74,7 +74,7 @@ class WordPiece:
 
 
 class _Cache(dict[str, tuple[int, ...]]):
-    """Words already cut into pieces. `__missing__` keeps the common path inside the interpreter's C code."""
+    """Rows by chunk. `__missing__` keeps the common path inside the interpreter's C code."""
 
     def __init__(self, wordpiece: WordPiece) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class _Cache(dict[str, tuple[int, ...]]):
 
 
 def _words(chunk: str) -> list[str]:
-    """Lower-cased words without accents; every punctuation mark and CJK character is a word of its own."""
+    """Return lower-case words without accents; every punctuation mark and CJK character is a word of its own."""
     if chunk.isascii() and chunk.isprintable():
         return [chunk.lower()] if chunk.isalnum() else _ASCII.findall(chunk.lower())
     cleaned = unicodedata.normalize("NFD", chunk.lower())
