@@ -95,6 +95,8 @@ class _Index:
         self.parts: Parts | None = None
         self.filed = True
         """Whether files may be used: not after they were found damaged and could not be removed."""
+        self.nbytes = 0
+        """Bytes that the cache counts for it."""
 
 
 class IndexCache:
@@ -105,6 +107,8 @@ class IndexCache:
         self._max_bytes = max_bytes
         self._files = files
         self._held: OrderedDict[Memory, _Index] = OrderedDict()
+        self._nbytes = 0
+        """Bytes of the indexes held, each as of the time when it was last brought up to date."""
         self._passed: tuple[object, npt.NDArray[np.int64]] | None = None
         """The last filter with its snapshot, and the positions that match it."""
 
@@ -232,7 +236,7 @@ class IndexCache:
                 if parts is None or parts.seq < tx.head().seq:
                     with index.lock:
                         parts = self._bring_up(tx, memory, index)
-                    self._evict()
+                    self._count(memory, index, parts.nbytes)
                 try:
                     return question(parts)
                 finally:
@@ -335,13 +339,15 @@ class IndexCache:
         if self._files is not None:
             self._files.scrub(name, positions, seq)
 
-    def _evict(self) -> None:
+    def _count(self, memory: Memory, index: _Index, nbytes: int) -> None:
+        """Count the bytes of an index, and drop those searched longest ago while there are too many."""
         with self._lock:
-            held = {memory: index.parts.nbytes if index.parts else 0 for memory, index in self._held.items()}
-            total = sum(held.values())
-            while (total > self._max_bytes and len(self._held) > 1) or len(self._held) > _MOST_HELD:
-                memory, _ = self._held.popitem(last=False)
-                total -= held[memory]
+            if self._held.get(memory) is index:
+                self._nbytes += nbytes - index.nbytes
+                index.nbytes = nbytes
+            while (self._nbytes > self._max_bytes and len(self._held) > 1) or len(self._held) > _MOST_HELD:
+                _, dropped = self._held.popitem(last=False)
+                self._nbytes -= dropped.nbytes
 
 
 def cold_memory(memory: Memory) -> Memory:

@@ -7,6 +7,7 @@ from tests.rows import KEY, MEMORY, Rows
 
 from reverie.core.query import Filter
 from reverie.index.cache import IndexCache
+from reverie.index.parts import Parts
 from reverie.index.postings import ask
 
 
@@ -62,6 +63,25 @@ def test_memories_searched_longest_ago_are_let_go() -> None:
     held = list(cache._held)
     assert 1 <= len(held) < 20
     assert held[-1] == (1, "memory-19")
+
+
+def test_a_search_after_a_write_costs_no_more_when_many_memories_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, tx = IndexCache(), Rows()
+    tx.put(1, "kettle")
+    for number in range(50):
+        cache.match(tx, (1, f"memory-{number}"), ask(["kettle"], KEY), Filter(), 5)
+    sized: list[Parts] = []
+    measure = Parts.nbytes.fget
+    assert measure is not None
+
+    def counted(parts: Parts) -> int:
+        sized.append(parts)
+        return measure(parts)
+
+    monkeypatch.setattr(Parts, "nbytes", property(counted))
+    tx.put(2, "kettle")
+    cache.match(tx, (1, "memory-7"), ask(["kettle"], KEY), Filter(), 5)
+    assert len(sized) == 1
 
 
 TAGGED = Filter(tags=("t",))
