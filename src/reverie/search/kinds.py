@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+# "what ... cost": matched from the first "what" of a line and atomically, or each of many is tried to the end of the line
 _FIGURE_ASKED = re.compile(
     r"\bhow (?:much|many|old|long|far|big|tall|heavy|fast|high|often|warm|hot|large|wide|deep)\b"
-    r"|\b(?:what|which)\b.*\b(?:costs?|price|number|fee|rate|code|size|dose|amount|salary|wage|rent|temperature|budget"
-    r"|combination|pin|paid|percentage|distance|weight)\b"
+    r"|(?m:^)(?>.*?\b(?:what|which)\b).*\b(?:costs?|price|number|fee|rate|code|size|dose|amount|salary|wage|rent"
+    r"|temperature|budget|combination|pin|paid|percentage|distance|weight)\b"
     r"|\bwie ?(?:viele?|lange|oft|alt|groß|hoch|weit|schwer|teuer)\b|\bkostet\b|\bcombien\b|\bcuánt[oa]s?\b"
     r"|\bquant[oaie]s?\b|\bhoeveel\b|\bhoe (?:lang|oud|vaak|groot|duur)\b|\bile\b|\bсколько\b|\bkaç\b|\bne kadar\b"
     r"|\bhur (?:mycket|många|länge|ofta|gammal)\b|\bhvor (?:meget|mange|længe|lenge|ofte|gammel)\b"
@@ -24,7 +25,7 @@ _TIME_ASKED = re.compile(
     r"|\bhvornår\b|\bnår\b|いつ|何[時日曜月]|什么时候|什麼時候|何时|几点|언제|몇 시|متى|कब",
     re.IGNORECASE,
 )
-_PERSON_ASKED = re.compile(r"\b(?:who|whose|whom)\b|\bwhat\b.*\b(?:called|name)\b", re.IGNORECASE)
+_PERSON_ASKED = re.compile(r"\b(?:who|whose|whom)\b|(?m:^)(?>.*?\bwhat\b).*\b(?:called|name)\b", re.IGNORECASE)
 """English only: elsewhere capitals say less about names, or there are none."""
 _DIGIT = re.compile(r"\d|[一二三四五六七八九十百千]")
 _WORD = re.compile(r"[^\W\d_]+")

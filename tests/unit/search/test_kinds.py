@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from reverie.search.explain import explain
@@ -28,6 +30,18 @@ def test_a_passage_has_what_the_question_asks_for(question: str, has: str, lacks
 def test_a_question_may_ask_for_two_kinds_or_none() -> None:
     assert kinds("Who called, and when?", ["it was Moira on Monday", "it was Moira", "nobody"]) == [2, 1, 0]
     assert kinds("Where is the ladder?", ["Moira has 2 of them"]) == [0]
+
+
+def test_a_figure_or_a_name_is_asked_for_on_one_line() -> None:
+    assert kinds("Well: what did it, in the end, cost?", ["50", "a lot"]) == [1, 0]
+    assert kinds("What is it?\nTell me the price", ["50"]) == [0]
+    assert kinds("First line\nand what is the street called?", ["it is by Clive"]) == [1]
+
+
+def test_a_question_of_many_question_words_is_read_at_once() -> None:
+    began = process_time()
+    assert kinds("what " * 8000, ["50"]) == [0]
+    assert process_time() - began < 5  # 20 s when each "what" was tried to the end of the line
 
 
 def test_the_kind_of_answer_decides_between_equals() -> None:
