@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import resources
@@ -224,10 +224,12 @@ class Page:
 
 
 def _begin(state: Any, look: Look, begin: Begin) -> Response:
-    """Start the work in a thread; it counts against the key while it waits and runs."""
+    """Start the work in a thread. It counts against the key while it waits and runs. Raises RateLimited."""
+    slot = ExitStack()
+    slot.enter_context(state.limits.heavy.one(key_of(look.actor)))
 
     async def go() -> None:
-        with state.limits.heavy.one(key_of(look.actor)):
+        with slot:
             await state.threads.run(Lane.HEAVY, look.actor.tenant, begin.work)
         state.tail.ring(look.actor.tenant)
 

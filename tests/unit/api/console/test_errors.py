@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.unit.api.console.test_pages import Site
+from tests.unit.api.console.test_pages import Site, token
 
 from reverie.memory.audit import Audit
 
@@ -21,6 +22,20 @@ def test_an_unknown_address_is_a_page_for_browsers_and_json_for_programs(tmp_pat
     for path in ("/v1/host/reverie/no-such-path", "/akashik/v1/no-such-path"):
         assert "application/json" in site.browser().get(path).headers["content-type"], path
     assert site.browser().post("/no-such-page").headers["content-type"] == "application/json"
+    site.host.close()
+
+
+def test_a_dream_beyond_the_limit_of_its_key_is_refused_and_not_awaited_for_ever(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.put("acme", "The tank holds 30 litres.")
+    key = site.host.keys.create("acme")
+    browser = site.browser(key.key)
+    form = {"do": "run", "ref": "notes", "token": token(browser)}
+    with ExitStack() as stack:
+        for _ in range(site.settings.heavy_per_key):
+            stack.enter_context(site.app.state.limits.heavy.one(key.id))
+        assert browser.post("/dreams", data=form).status_code == 429
+    assert browser.post("/dreams", data=form).status_code == 303
     site.host.close()
 
 
