@@ -20,6 +20,7 @@ from typing import Any
 
 from reverie.api.cli.json_text import rewritten
 from reverie.core.errors import Conflict, Invalid, NotFound
+from reverie.core.files import open_new
 
 NAME = "reverie"
 _BEGIN, _END = "# >>> reverie", "# <<< reverie"
@@ -393,7 +394,8 @@ def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
     beside = path.with_name(f".{path.name}.reverie")
-    with beside.open("w", encoding="utf-8", newline="") as file:
+    beside.unlink(missing_ok=True)  # of a run that was cut off
+    with os.fdopen(open_new(beside), "w", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -346,3 +347,25 @@ def test_the_list_of_agents_says_what_it_is(capsys: pytest.CaptureFixture[str]) 
     assert json.loads(capsys.readouterr().out) == {"items": sorted(AGENTS)}
     assert run(["connect"]) == 0
     assert "reverie connect AGENT" in capsys.readouterr().err
+
+
+def test_a_private_file_is_never_readable_by_others_while_it_is_written(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private = home / ".claude.json"
+    private.write_text(json.dumps(CLAUDE))
+    private.chmod(0o600)
+    modes, sync = [], os.fsync
+
+    def watched(descriptor: int) -> None:
+        modes.append(os.fstat(descriptor).st_mode & 0o777)
+        sync(descriptor)
+
+    before = os.umask(0o022)
+    try:
+        monkeypatch.setattr(os, "fsync", watched)
+        (home / "..claude.json.reverie").write_text("left over")
+        assert run(["connect", "claude-code", "--write"]) == 0
+    finally:
+        os.umask(before)
+    assert set(modes) == {0o600}
