@@ -18,7 +18,7 @@ from reverie.client.dreams import RemoteArchives, RemoteConsolidator, RemoteDrea
 from reverie.client.memory import RemoteEntries, RemoteLifecycle, RemoteReader, RemoteSearch
 from reverie.client.tenant import RemoteAudit, RemoteBundles, RemoteForget, RemoteRescan, RemoteRules
 from reverie.core.actor import Actor, Right
-from reverie.core.errors import Forbidden, Invalid
+from reverie.core.errors import Forbidden, Invalid, NotFound
 
 
 class _Caller(Struct, frozen=True):
@@ -49,6 +49,8 @@ def connect(
             me = msgspec.convert(connection.get("/me"), _Caller)
         except msgspec.ValidationError:
             raise connection.foreign("with other JSON") from None
+        except NotFound:  # a host, but the address goes on behind it
+            raise connection.foreign("404") from None
         if tenant is not None and me.tenant != tenant:
             raise Forbidden(f"The key belongs to the tenant {me.tenant}, not to {tenant}. Use a key of that tenant.")
         actor = Actor(

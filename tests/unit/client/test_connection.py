@@ -149,6 +149,14 @@ def test_another_server_that_answers_200_is_no_host(monkeypatch: pytest.MonkeyPa
         connect("http://host:8484", key="key")
 
 
+def test_an_address_with_a_path_of_the_host_is_no_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The link to the console, for example."""
+    http, _, _ = scripted(problem(404, "not_found"))
+    monkeypatch.setattr("reverie.client.host.Connection", lambda *_, **__: http)
+    with pytest.raises(HostUnreachable, match="Check the address"):
+        connect("http://host:8484", key="key")
+
+
 @pytest.mark.parametrize(
     "url",
     [
