@@ -303,6 +303,8 @@ def _read(text: str) -> _Clause:
     """
     tokens = tokenize(text.rstrip(" .!"))
     verb = next((i for i, t in enumerate(tokens) if i and (_is_verb(t) or _acts(tokens, i))), None)
+    if verb is None:  # `Limit: 60`; the colon of `Note: room 7 has two doors` ends a label
+        verb = next((i for i, t in enumerate(tokens) if i and t.text == ":"), None)
     words: dict[str, None] = {}
     scope: set[str] = set()
     context: set[str] = set()
@@ -383,7 +385,7 @@ def _families(words: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _is_verb(token: Token) -> bool:
-    return token.lower in VERBS or token.lower.endswith("n't") or token.text in ("=", ":")
+    return token.lower in VERBS or token.lower.endswith("n't") or token.text == "="
 
 
 def _acts(tokens: Sequence[Token], at: int) -> bool:

@@ -256,9 +256,9 @@ def once(items: Iterable[Candidate], into: Into) -> list[Candidate]:
     return sorted(out, key=lambda c: c.place)
 
 
-_PLURAL = r"(?!(?:is|was|has)\b)[a-z]+s\b(?! \d)"
-"""Things that a number counts: `5 boats`, and not the verb of `room 5 costs 80 euros`."""
-_LABEL = re.compile(rf"(?:\w+ )?\w*[^\W\d_] #?(\d+)\b(?! (?:per\b|{_PLURAL}))")
+_PLURAL = r"(?!(?:is|was|has)\b)[a-z]+s\b(?! (?:\d|the\b|an?\b|our\b|its\b|(?:on|at|to|from|until) (?:the )?[\dA-Z]))"
+"""Things that a number counts: `5 boats`, and not the verb of `room 5 costs 80 euros` or `order 5 ships on Monday`."""
+_LABEL = re.compile(rf"(?:\w+: )?(?:\w+ )?\w*[^\W\d_] #?(\d+)\b(?! (?:per\b|{_PLURAL}))")
 """A thing with a number for a name at the head of a statement: `Ticket 4711 was closed`."""
 
 

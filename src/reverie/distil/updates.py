@@ -31,6 +31,21 @@ _PIVOTS = word_set("in on at to of for by with from as into under until till is 
 _SINGLE = word_set("died born moved switched changed relocated transferred")
 """Verbs of the past whose last mention counts."""
 _ONE_OBJECT = word_set("prefer prefers cost costs lead leads head heads manage manages maintain maintains chair chairs")
+_ATTRIBUTES = word_set(
+    "limit timeout deadline due owner lead manager phone mobile telephone fax number address email e-mail"
+    " mail version port timezone zone budget price cost costs fee rent rate size capacity location place"
+    " venue room date day start end url host hostname endpoint branch minimum maximum min max quota"
+    " interval threshold duration temperature weight height age birthday colour color language theme"
+    " default model currency release launch opening hours wifi pin code capital status seat desk floor"
+    " doctor dentist plumber landlord supplier provider employer job salary balance score favourite"
+    " favorite"
+)
+"""Things that have one value at a time: a label with one of them is an attribute (`Deadline: Monday`). Any other label
+(`Todo: buy milk`, `Allergy: nuts`, `Ana: fine`) says nothing about what was written under it before.
+"""
+_PREFERS = word_set("prefer prefers")
+_PARTICIPLES = ("ed", "en", "rn", "wn", "ilt")
+_PLACES = word_set("in at with under behind inside near above below")
 _NO_STATE = word_set(
     "have has had want wants need needs like likes love loves enjoy enjoys hate hates include includes contain"
     " contains support supports"
@@ -196,10 +211,26 @@ def _claims(text: str, said: Sequence[Token]) -> tuple[_Claim, ...]:
         if not value or len(value) > _LONGEST_VALUE or any(t.lower in _BE for t in value):
             continue
         frame = tuple(t.stem for t in tokens[: at + 1] if t.lower not in _SKIPPED)
+        if _many_at_once(tokens, verb, at, value):  # of these only one of a kind replaces another
+            frame += (value[-1].stem,)
         subject = [t for t in tokens[:at] if t.content]
         if (subject or _first(tokens)) and _is_state(tokens, verb, at):
             out.append(_Claim(frame, value))
     return tuple(out)
+
+
+def _many_at_once(tokens: Sequence[Token], verb: int, at: int, value: Sequence[Token]) -> bool:
+    """Whether several values hold at once: `I prefer window seats` and short answers, `Mia is on antibiotics` and on
+    the team, `is allergic to nuts` and to stings. A participle (married, based) has one value.
+    """
+    if tokens[verb].lower in _PREFERS:
+        return True
+    if tokens[verb].lower not in _BE or at == verb or _shape(value) in ("day", "date", "number"):
+        return False
+    between = tokens[verb + 1 : at]
+    if between:
+        return not any(t.capital or t.lower in _ATTRIBUTES or t.lower.endswith(_PARTICIPLES) for t in between)
+    return tokens[at].lower == "on"
 
 
 def _first(tokens: Sequence[Token]) -> bool:
@@ -214,7 +245,9 @@ def _verb(tokens: Sequence[Token]) -> int | None:
             return spoken[0]
     for i, token in enumerate(tokens[1:], 1):
         low = token.lower
-        if low in _BE or low in _SINGLE or low in _ONE_OBJECT or token.text in ":=":
+        if low in _BE or low in _SINGLE or low in _ONE_OBJECT or token.text == "=":
+            return i
+        if token.text == ":" and any(t.lower in _ATTRIBUTES for t in tokens[:i]):
             return i
         if low.endswith("s") and not token.capital and token.content and not low.endswith(("ss", "'s", "us")):
             before = tokens[i - 1]
@@ -235,13 +268,16 @@ def _is_state(tokens: Sequence[Token], verb: int, at: int) -> bool:
     if at > verb:
         # A preposition after the verb: lives in, is married to, was founded by, plays the position of.
         between = tokens[verb + 1 : at]
-        passive = (
-            head in ("was", "were") and bool(between) and between[0].lower.endswith(("ed", "en", "rn", "wn", "ilt"))
-        )
+        passive = head in ("was", "were") and bool(between) and between[0].lower.endswith(_PARTICIPLES)
         return head not in ("was", "were") or passive
     # Right after a form of be: the value of an attribute (my favourite colour is, the capital of X is).
     subject = tokens[:verb]
-    return any(t.lower in ("of", "my", "our", "his", "her", "their") or t.lower.endswith("'s") for t in subject) or (
+    if any(t.lower == "of" or t.lower in _ATTRIBUTES for t in subject):
+        return True
+    value = [t for t in tokens[verb + 1 :] if t.lower not in _SKIPPED]
+    if _shape(value) == "words":  # somebody is many things at once: allergic, a swimmer, tired; a key is in one place
+        return subject[0].lower == "the" and value[0].lower in _PLACES and sum(t.content for t in subject) >= 2
+    return any(t.lower in ("my", "our", "his", "her", "their") or t.lower.endswith("'s") for t in subject) or (
         subject[0].lower == "the" and sum(t.content for t in subject) >= 2
     )
 

@@ -98,3 +98,50 @@ def test_many_statements_of_one_frame_are_not_compared_each_with_each() -> None:
 
     small = max(cost(250), 0.002)
     assert cost(4_000) < 50 * small
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        # A label says nothing about what was written under it before.
+        ("TODO: call mum", "TODO: buy milk"),
+        ("Rule: no shoes inside", "Rule: knock first"),
+        ("Allergy: peanuts", "Allergy: cashews"),
+        ("Preference: dark mode", "Preference: short answers"),
+        ("Decision: order 7 ships on Monday.", "Decision: order 8 ships on Tuesday."),
+        ("Decision: ticket 41 goes to Ana.", "Decision: ticket 42 goes to Ben."),
+        ("Note: server 7 has 16 GB.", "Note: server 8 has 32 GB."),
+        ("Rule: gate 3 closes at 6 pm.", "Rule: gate 4 closes at 8 pm."),
+        ("Shopping list for Friday: eggs, milk", "Shopping list for Friday: bread"),
+        # Somebody is many things at once, and prefers many.
+        ("My son is allergic to nuts", "My son is allergic to bee stings"),
+        ("My sister is pregnant", "My sister is vegetarian"),
+        ("Mia is on the blue team", "Mia is on antibiotics"),
+        ("The old mill is haunted", "The old mill is for rent"),
+        ("I prefer window seats", "I prefer short answers"),
+        ("I prefer tea in the morning", "I prefer coffee after lunch"),
+    ],
+)
+def test_what_holds_at_the_same_time_is_no_update(older: str, newer: str) -> None:
+    given = sources(older, newer)
+    assert updates([Utterance(one.id, one.content) for one in given]) == []
+    assert reconcile(given, ExtractiveDistiller()) == []
+    made = ExtractiveDistiller().distil(given, output_tokens=200, count=count)
+    assert {fate for own in made.fates.values() for fate, _ in own} == {"kept"}
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Deadline: Monday", "Deadline: Tuesday"),
+        ("The deadline is Monday", "The deadline is Friday"),
+        ("Order minimum: 7 boxes", "Order minimum: 9 boxes"),
+        ("Rule: gate 3 closes at 6 pm.", "Rule: gate 3 closes at 8 pm."),
+        ("My favourite colour is teal", "My favourite colour is plum"),
+        ("Ben is married to Ada", "Ben is married to Zoe"),
+        ("I prefer window seats", "I prefer aisle seats"),
+        ("The spare key is with Mrs. Lindt next door", "The spare key is in the drawer"),
+    ],
+)
+def test_another_value_of_what_has_one_is_an_update(older: str, newer: str) -> None:
+    assert updates([Utterance("1", older), Utterance("2", newer)])
