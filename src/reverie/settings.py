@@ -77,7 +77,9 @@ class Settings:
     allowed_origins: str = _setting(
         "", "REVERIE_ALLOWED_ORIGINS", "other origins whose pages may send requests, such as https://app.example.com"
     )
-    key_file: str = _setting("", "REVERIE_KEY_FILE", "seals registered secrets; empty: reverie.key in the data folder")
+    key_file: str = _setting(
+        "", "REVERIE_KEY_FILE", "key that encrypts registered secrets; empty: reverie.key in the data folder"
+    )
     read_only: bool = _setting(False, "REVERIE_READ_ONLY", "refuse every write")
     redact_rules: str = _setting(
         "", "REVERIE_REDACT_RULES", "TOML file with redaction rules of your own, tested at start; see docs/privacy.md"
@@ -111,7 +113,9 @@ class Settings:
     worker: bool = _setting(True, "REVERIE_WORKER", "whether `reverie serve` also runs jobs")
     worker_concurrency: int = _setting(4, "REVERIE_WORKER_CONCURRENCY", "jobs at once in one process, on PostgreSQL")
     jobs_per_tenant: int = _setting(2, "REVERIE_JOBS_PER_TENANT", "jobs of one tenant at once, on PostgreSQL")
-    model_provider: str = _setting("none", "REVERIE_MODEL_PROVIDER", "none, openai (any compatible) or anthropic")
+    model_provider: str = _setting(
+        "none", "REVERIE_MODEL_PROVIDER", "none, openai (or a compatible endpoint) or anthropic"
+    )
     model: str = _setting("", "REVERIE_MODEL", "name of the model that dreams with the distiller `llm`")
     model_base_url: str = _setting("", "REVERIE_MODEL_BASE_URL", "address of the endpoint; empty: the provider's own")
     model_api_key: Hidden = _setting(  # noqa: RUF009
@@ -172,7 +176,7 @@ class Settings:
     ) -> tuple[Settings, dict[str, str]]:
         """Settings, and where each that is not a default comes from: `option`, `environment` or the file's path.
 
-        A data folder that is given wins over a database URL that is not: the environment's would hide the folder.
+        A given data folder wins over a database URL from the environment, which would hide the folder.
         """
         if given.get("data") is not None and given.get("database_url") is None:
             given["database_url"] = ""
@@ -197,7 +201,7 @@ class Settings:
         return settings, origins
 
     def check(self) -> None:
-        """Refuse what cannot work, naming the variable."""
+        """Raise Invalid for a value that cannot work, naming the variable."""
         choices = {
             "tokenizer": ("o200k_base", "cl100k_base", "none"),
             "embedder": ("static", "minilm", "multilingual", "none"),
@@ -235,7 +239,7 @@ class Settings:
 
     @property
     def compaction_seams(self) -> bool:
-        """Whether the test seams of compaction exist: two switches, both of them."""
+        """Whether the test seams of compaction exist: both of their switches are on."""
         return self.openwop_compaction and self.openwop_trigger_compaction
 
     @property
@@ -299,7 +303,7 @@ class Settings:
 
 
 CLIENT = ("REVERIE_URL", "REVERIE_KEY")
-"""A running host for the command line and the library, and the key for it: in the file as in the environment."""
+"""The address of a running host, for the command line and the library, and its key. The file may hold them too."""
 
 
 def client_setting(name: str) -> str:
@@ -308,7 +312,7 @@ def client_setting(name: str) -> str:
 
 
 def unknown_names(environment: Mapping[str, str] | None = None) -> dict[str, list[str]]:
-    """Variables of the environment that look like settings and are none, with the settings of a similar name."""
+    """Variables of the environment that look like settings but are not, with the settings of a similar name."""
     from difflib import get_close_matches
 
     known = [*(item.metadata["variable"] for item in fields(Settings)), *CLIENT, "REVERIE_CONFIG", "REVERIE_DEBUG"]
@@ -320,7 +324,7 @@ def unknown_names(environment: Mapping[str, str] | None = None) -> dict[str, lis
 def config_path(environment: Mapping[str, str] | None = None) -> Path | None:
     """The configuration file: REVERIE_CONFIG, else `reverie/reverie.toml` in `$XDG_CONFIG_HOME`, `~/.config` or `/etc`.
 
-    Never a file of the current folder: a repository that is cloned does not decide where memory goes. None: no file.
+    Never a file of the current folder: a cloned repository must not decide where memory goes. None: no file.
     """
     given = (os.environ if environment is None else environment).get("REVERIE_CONFIG", "")
     if given:
