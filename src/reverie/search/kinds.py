@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# "what ... cost": matched from the first "what" of a line and atomically, or each of many is tried to the end of the line
+# "what ... cost" is matched atomically, from the first "what" of a line: else each of many is tried to its end
 _FIGURE_ASKED = re.compile(
     r"\bhow (?:much|many|old|long|far|big|tall|heavy|fast|high|often|warm|hot|large|wide|deep)\b"
     r"|(?m:^)(?>.*?\b(?:what|which)\b).*\b(?:costs?|price|number|fee|rate|code|size|dose|amount|salary|wage|rent"

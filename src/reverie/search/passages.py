@@ -126,8 +126,9 @@ def _sentences(content: str) -> list[tuple[int, int]]:
     start = 0
     for end in ends:
         while end - start > most * 1.5:
-            space = _SPACE.search(content, start + most, end)
-            cut = space.end() if space and space.end() < start + 2 * most else start + most
+            last = start + 2 * most
+            space = _SPACE.search(content, start + most, min(last, end))
+            cut = space.end() if space and space.end() < last else start + most
             spans.append((start, cut))
             start = cut
         if end > start:

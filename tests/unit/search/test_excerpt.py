@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from reverie.search.passages import excerpt
+from time import process_time
+
+from reverie.search.passages import excerpt, passages
 
 NOTE = "\n".join(
     [
@@ -34,6 +36,13 @@ def test_a_sentence_near_the_end_keeps_what_fits_before_it() -> None:
 def test_a_long_first_sentence_that_answers_is_not_cut_away() -> None:
     note = "The pump in the cellar was replaced by the plumber from Ghent last spring. It was loud. It is not."
     assert excerpt(note, "who replaced the pump?", width=40) == note
+
+
+def test_a_long_text_without_spaces_is_cut_at_once() -> None:
+    began = process_time()
+    parts = passages("a" * 2_000_000)
+    assert process_time() - began < 5  # 25 s when each cut looked for a space to the end of the text
+    assert (parts[0].start, parts[-1].end) == (0, 2_000_000)
 
 
 def test_a_text_that_shows_the_answer_stays_as_it_is() -> None:
