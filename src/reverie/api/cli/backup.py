@@ -111,7 +111,7 @@ def restore(
     if found["forgotten_again"] is None:
         note("There was no forget ledger: if anything was forgotten after the backup was made, forget it again.")
     elif found["forgotten_again"]:
-        note(f"{found['forgotten_again']} subjects that were forgotten after the backup was made are forgotten again.")
+        note(f"Repeated the forgets made after the backup: {many(found['forgotten_again'], 'subject')}.")
     if found["key_file"] is None:
         note(f"Put the key file back as {into / 'reverie.key'} if tenants have registered secrets.")
 

@@ -173,7 +173,7 @@ def test_a_restore_forgets_again(team: Cli, tmp_path: Path, data: Path) -> None:
     team("forget", "customer-7", "--yes")
     restored = tmp_path / "restored"
     shown = team("restore", str(backup), "--into", str(restored))
-    assert "1 subjects that were forgotten after the backup" in shown.err
+    assert "Repeated the forgets made after the backup: 1 subject." in shown.err
     assert "port 7007" not in team("list", "--all", "--json", "--data", str(restored)).out
     assert "port 7009" in team("list", "--all", "--json", "--data", str(restored)).out
     assert b"port 7007" not in b"".join(path.read_bytes() for path in restored.iterdir())
