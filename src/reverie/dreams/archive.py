@@ -1,4 +1,4 @@
-"""Archives of dreams, and MEMORY-INDEX.json, which the next session loads at its start."""
+"""Archives of dreams, and MEMORY-INDEX.json, which the next session loads first."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _PAGE = 500
 
 
 class Archives:
-    """Immutable, content-addressed texts of dreams, and their index."""
+    """Immutable, content-addressed archives of dreams, and their index."""
 
     def __init__(self, parts: Services, rules: RuleBook) -> None:
         self._parts = parts
         self._rules = rules
 
     def get(self, actor: Actor, checksum: str) -> bytes:
-        """The canonical bytes of an archive; their SHA-256 is the checksum."""
+        """Return the canonical bytes of an archive; their SHA-256 is the checksum. Raises NotFound."""
         actor.require(Right.READ)
         document = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.load(ARCHIVE_SPACE, checksum))
         if document is None or document.body is None:
@@ -44,7 +44,7 @@ class Archives:
         return document.body
 
     def index(self, actor: Actor, *, ref: str | None = None) -> dict[str, Any]:
-        """The index of the tenant, or of one ref."""
+        """Return the index of the tenant, or of one ref."""
         actor.require(Right.READ)
         check_namespace(ref)
         document = self._parts.store.read(Scope(actor.tenant), load_index)
@@ -53,7 +53,7 @@ class Archives:
         return index_document(item for item in document["archives"] if item["memoryRef"] == ref)
 
     def index_page(self, actor: Actor, *, ref: str | None = None) -> str:
-        """The same for people."""
+        """Return the index as Markdown."""
         return index_page(self.index(actor, ref=ref))
 
     def answer(self, actor: Actor, key: str) -> DistilledText | None:
@@ -86,7 +86,7 @@ class Archives:
         keep: int = 20,
         run: str | None = None,
     ) -> None:
-        """Rewrite the index inside a dream's transaction. `remove` names output ids. One `workspace.updated`."""
+        """Rewrite the index inside the transaction of a dream, with one `workspace.updated`. `remove`: output ids."""
         gone = set(remove)
         kept = [item for item in load_index(tx)["archives"] if item["outputId"] not in gone]
         document, more = split_index(index_document([*kept, *add]))
@@ -104,7 +104,7 @@ class Archives:
         return bool(wanted) and any(item["outputId"] in wanted for item in load_index(tx)["archives"])
 
     def collect(self, actor: Actor) -> int:
-        """Drop archives that outlived the tenant's retention, with an event each. The dreams themselves stay."""
+        """Drop archives older than the tenant's retention, with an event each; return their number. The dreams stay."""
         actor.require(Right.WRITE)
         if self._parts.read_only:
             raise ReadOnly()
@@ -122,7 +122,7 @@ class Archives:
         return self._parts.store.write(Scope(actor.tenant), body)
 
     def outdated(self, actor: Actor) -> list[str]:
-        """Checksums of the archives that `collect` would drop."""
+        """Return the checksums of the archives that `collect` would drop."""
         actor.require(Right.READ)
         oldest = self._oldest(actor)
         return self._parts.store.read(Scope(actor.tenant), lambda tx: _older(tx, oldest))
@@ -142,7 +142,7 @@ def _older(tx: ReadTx, oldest: int) -> list[str]:
 
 
 def load_index(tx: ReadTx) -> dict[str, Any]:
-    """The current index and its readable companion. An unreadable file counts as empty."""
+    """Return the current index with its readable fields. An unreadable file counts as empty."""
     document = tx.load(WORKSPACE, INDEX_PATH)
     if document is None or document.body is None:
         return index_document([])

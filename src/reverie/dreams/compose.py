@@ -1,9 +1,9 @@
 """Texts that replace entries none of which may stay: every must-keep statement is carried into a text.
 
-`texts` makes one text of a group of entries, or several where one cannot hold what must be kept. It always comes back
-with texts: what cannot be distilled is quoted. The model-free texts decide how a group is divided; a model's text takes
-the place of one of them only if it keeps as much. `compact` makes one text of at most so many bytes and leaves the
-entries that do not fit to a later run. Both work outside any transaction.
+`texts` makes one text of a group of entries, or several if one cannot hold all must-keep statements. It always returns
+texts: entries that cannot be distilled are quoted. The model-free texts decide how a group is divided; a model's text
+replaces one of them only if it keeps as much. `compact` makes one text of limited bytes and leaves the entries that do
+not fit to a later run. Both work outside any transaction.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from reverie.memory.policy import Rules
 from reverie.services import Services
 
 MOST_BYTES = 64 * 1024
-"""Of one text."""
+"""Most bytes of one text."""
 SHORTENS_FROM = 5
-"""From this many entries on, the text is shorter than they are together."""
+"""Number of entries from which on the text must be shorter than the entries together."""
 _SQUEEZES = 6
 REPLACED = "Replaced since:"
 DISPUTED = "Disputed, not settled:"
@@ -71,7 +71,7 @@ class _TextPlan:
 
 
 class Composer:
-    """Makes texts of entries that all leave."""
+    """Makes texts that replace all of their entries."""
 
     def __init__(self, parts: Services, gates: Gates, extractive: Extractive, spend: SpendLimits) -> None:
         self._parts = parts
@@ -79,10 +79,10 @@ class Composer:
         self._extractive = extractive
         self._spend = spend
         self.count: Count = parts.tokens.count if parts.tokens else _estimate
-        """Tokens of a text; an estimate where the host has no tokenizer."""
+        """Counts tokens; an estimate if the host has no tokenizer."""
 
     def room(self, policy: TenantPolicy) -> int:
-        """Tokens of input for one text that leave the tenant's budget room for its output."""
+        """Return the input tokens for one text that leave room for its output in the budget of the tenant."""
         return max(policy.dream_budget * 1000 // (1000 + policy.hot_share(None)) - 200, policy.dream_budget // 2)
 
     def texts(
@@ -95,10 +95,10 @@ class Composer:
         model: bool = True,
         instructions: str | None = None,
     ) -> list[Made]:
-        """Texts of these entries, redacted, each entry in one of them. Retracted entries and drafts are only counted.
+        """Return redacted texts of these entries, each entry in one. Retracted entries and drafts are only counted.
 
-        Several texts where one could not hold what must be kept. `model`: whether a model may write them, with
-        `instructions` in its prompt.
+        There are several texts if one could not hold all must-keep statements. `model`: whether a model may write them,
+        with `instructions` in its prompt.
         """
         free = self.text(actor, ref, entries, rules)
         if free.missed and len(entries) > 1:
@@ -123,9 +123,9 @@ class Composer:
         shorter: bool = True,
         instructions: str | None = None,
     ) -> Made:
-        """One text of these entries, redacted; `missed` says what it could not hold.
+        """Return one redacted text of these entries; its `missed` names the entries that it could not hold.
 
-        `shorter`: whether the text of many entries must be shorter than they are together.
+        `shorter`: whether the text of many entries must be shorter than the entries together.
         """
         dream_id = self._parts.ids.new()
         plan = structs.replace(_plan(ref, rules.policy), instructions=instructions)
@@ -185,9 +185,9 @@ class Composer:
         )
 
     def _final(self, asked: _TextPlan, text: str, shorter: int | None, current: int) -> tuple[str, bool]:
-        """Redacted as a whole (joining may complete a secret), then cut, never the other way round.
+        """Redact the text as a whole (joining may complete a secret), then cut it, never the other way round.
 
-        Also whether its first `current` characters, which hold the current statements, are all there.
+        Also return whether its first `current` characters, which hold the current statements, are intact.
         """
         clean = self._clean(asked, text).strip()
         kept = clean
@@ -198,14 +198,14 @@ class Composer:
         return kept, kept == clean or len(kept) >= current
 
     def _clean(self, asked: _TextPlan, text: str) -> str:
-        """Text that is built never to come to rest is not worth keeping a caller from its end."""
+        """Redact a text. One that is built never to come to rest becomes `[REDACTED]`: the caller must finish."""
         try:
             return self._gates.clean(asked.actor, text, asked.plan.run, asked.rules)
         except RedactionFailed:
             return "[REDACTED]"
 
     def _section(self, asked: _TextPlan, entries: Sequence[Entry], shorter: int | None) -> _Section:
-        """Distilled under the gates; quoted where that is impossible, or loses what must be kept."""
+        """Distil entries under the gates; quote them if that is impossible or loses must-keep statements."""
         texts = self._gates.clean_each(asked.actor, [entry.content for entry in entries], asked.plan.run, asked.rules)
         cleaned = [
             replace(source, content="[REDACTED]" if text is None else text)
@@ -258,16 +258,15 @@ class Composer:
     def _chosen(self, ref: str, policy: TenantPolicy) -> Distiller:
         try:
             return self._gates.choose(_plan(ref, policy), policy)
-        except ReverieError:  # a model that was configured once and is gone
+        except ReverieError:  # a model that is no longer configured
             return self._extractive
 
     def compact(
         self, actor: Actor, plan: DreamPlan, snapshot: Snapshot, distiller: Distiller | None, guard: SpendGuard
     ) -> tuple[Snapshot, Work, Distilled] | None:
-        """Entries as one redacted text within the plan's bytes, or a distiller's text in its place.
+        """Make one redacted text within the bytes of the plan, by the given distiller if there is one.
 
-        Entries whose must-keep statements do not fit are left to a later run. None when fewer than the plan's least
-        are left to take.
+        Entries whose must-keep statements do not fit are left to a later run. None if fewer than the plan's least fit.
         """
         most = plan.most_bytes or 0
         cleaned = self._gates.cleaner(actor, plan)
@@ -302,10 +301,9 @@ def _plan(ref: str, policy: TenantPolicy) -> DreamPlan:
 
 
 def fitting(sources: Sequence[Distillable], most: int, *, least: int) -> list[Distillable]:
-    """The oldest sources whose must-keep statements fit in `most` bytes together, at least `least` of them.
+    """Return the oldest sources whose must-keep statements fit in `most` bytes together, at least `least` of them.
 
-    Where the oldest fits with no other, the next oldest is the first: an earlier output that is full does not keep
-    the others waiting.
+    If the oldest fits with no other, the next oldest begins: an earlier output that is full does not block the others.
     """
     candidates: list[Distillable] = []
     total = 0
@@ -331,7 +329,7 @@ def fitting(sources: Sequence[Distillable], most: int, *, least: int) -> list[Di
 
 
 def keeps_subjects(text: str, sources: Sequence[Distillable]) -> bool:
-    """Whether a model's text still mentions the subject of most of its sources."""
+    """Whether a text shares informative words with at least half of its sources."""
     said = {token.stem for token in tokenize(text) if token.telling}
     spoken = [{token.stem for token in tokenize(source.content) if token.telling} for source in sources]
     return sum(bool(words & said) or not words for words in spoken) * 2 >= len(spoken)
@@ -347,7 +345,7 @@ def _not_repeated(entries: Sequence[Entry]) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """At most that many characters, cut between words where there are any."""
+    """Cut a text to at most `most` characters, between words if possible."""
     if len(text) <= most:
         return text
     end = text.rfind(" ", most // 2, most)

@@ -27,7 +27,7 @@ _TRIES = 5
 _PAGE = 1000
 LEASE_MS = 5 * 60_000
 CORROBORATED = "corroborated"
-"""The attribute that counts how often a standing entry was said."""
+"""The attribute that counts how often a standing entry was stated."""
 _MOST_TIMES = 2**53 - 1
 """The largest integer that canonical JSON can hold."""
 
@@ -39,15 +39,15 @@ class Consolidated(Struct, frozen=True):
     input_count: int
     output_count: int
     merged: Sequence[str]
-    """Ids that gave way."""
+    """Ids of the entries that were superseded."""
     duplicates: int
     outdated: int
     seq: int | None
-    """Its position in the log; None when nothing changed."""
+    """Log position of the event; None if there is none."""
 
 
 class Consolidator:
-    """One pass over one memory. No budget, no model, no new text: only which entry remains."""
+    """Passes over one memory. No budget, no model, no new text: a pass only decides which entries remain."""
 
     def __init__(self, parts: Services, rules: RuleBook, after: Callable[[Actor, str], object]) -> None:
         """`after`: called with the actor and the memory after every pass, whether or not it changed something."""
@@ -65,10 +65,10 @@ class Consolidator:
         as_of: int | None = None,
         check: Callable[[ReadTx], None] | None = None,
     ) -> Consolidated:
-        """Reconcile the standing entries of a ref in one transaction. Superseded entries rest with a link.
+        """Reconcile the standing entries of a ref in one transaction. Superseded entries leave and keep a link.
 
-        A pass that is a run leaves its event even when nothing changed. `as_of`: only entries born at or before this
-        log position. `check` is asked first in the transaction: raising, it cancels the pass.
+        A pass that is a run appends its event even if nothing changed. `as_of`: only entries born at or before this log
+        position. `check` is called first in the transaction and may cancel the pass by raising. Raises Busy.
         """
         actor.require(Right.DREAM)
         self._rules.check_ref(actor.tenant, ref)

@@ -1,8 +1,8 @@
 """The dream engine: plan, snapshot, distil, redact, verify, and one transaction.
 
-Everything slow happens outside the transaction, on a snapshot. The transaction checks that every source is still as
-it was seen, then writes output, links, archive, index, report and events together. A crash before it leaves only a
-lease that ends by itself; a crash after it leaves a whole dream.
+Everything slow happens outside the transaction, on a snapshot. The transaction checks that no source has changed
+since, then writes output, links, archive, index, report and events together. A crash before it leaves only a lease,
+which expires; a crash after it leaves a whole dream.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ from reverie.store.contract import ReadTx, WriteTx
 
 LEASE_MS = 15 * 60_000
 QUICK_LEASE_MS = 15_000
-"""Without a model the next one does not wait long for one that was killed. A lease only spares work: which dream may
-retire an entry is settled by the entry's version, in the transaction."""
+"""Lease of a dream without a model, short so that the next one does not wait long for one that was killed. A lease
+only avoids wasted work: the version of an entry, checked in the transaction, decides which dream may retire it."""
 MOST_NAMED = 100
-"""Up to this many sources are named in the event; the links name them all."""
+"""Most sources named in the event; the links name them all."""
 _TRIES = 5
 Progress = Callable[[str, int, int], None]
 Check = Callable[[ReadTx], None]
@@ -69,7 +69,7 @@ Body = Callable[[WriteTx], T]
 
 @dataclass(frozen=True, slots=True)
 class _Dream:
-    """One dream on its way."""
+    """One dream in progress."""
 
     actor: Actor
     plan: DreamPlan
@@ -84,8 +84,8 @@ class _Dream:
 class DreamEngine:
     """The only code that turns many entries into fewer.
 
-    A protocol gives a plan to `run`. One whose outcome is part of its own transaction, or has a shape of its own, makes
-    its texts with `compose`, commits with `settle` or in its own transaction, and leaves links and report with `keep`.
+    A protocol gives a plan to `run`. One whose outcome has its own form, or belongs to its own transaction, makes texts
+    with `compose`, commits with `settle` or in its own transaction, and stores links and report with `keep`.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class DreamEngine:
         self.composer = Composer(parts, self._gates, self._extractive, self._spend)
 
     def load(self) -> None:
-        """Load what every dream needs, the tokenizer and the value model: some 0.2 s in which no other thread runs."""
+        """Load the tokenizer and the value model, which every dream needs: some 0.2 s in which no other thread runs."""
         if self._parts.tokens is not None:
             self._parts.tokens.count("")
         model()
@@ -155,7 +155,7 @@ class DreamEngine:
     def attempt(
         self, actor: Actor, plan: DreamPlan, *, progress: Progress | None = None, dream_id: str | None = None
     ) -> DreamReport | Nothing:
-        """`run`, with the reason where there is nothing to do."""
+        """Dream as `run` does; return the reason if there is nothing to do."""
         try:
             report = self._run(actor, plan, progress, None, dream_id, None)
         except NotSmaller:
@@ -172,11 +172,11 @@ class DreamEngine:
         dream_id: str | None = None,
         check: Check | None = None,
     ) -> DreamReport | None:
-        """Dream. None when there is nothing to do: fewer entries than the plan's least, or none that can leave.
+        """Dream; return the report. None if there is nothing to do: fewer entries than the plan's least, or none that
+        can leave.
 
-        All of it happens, or nothing. Raises Busy when the ref is being dreamt already, TokenBudgetExceeded,
-        GateFailed or RedactionFailed with nothing written. `check` is asked first in the transaction of the dream:
-        raising, it cancels the dream.
+        Atomic. Raises Busy if the ref is being dreamt already, and TokenBudgetExceeded, GateFailed or RedactionFailed
+        with nothing written. `check` is called first in the transaction of the dream and may cancel it by raising.
         """
         try:
             return self._run(actor, plan, progress, distiller, dream_id, check)
@@ -212,7 +212,7 @@ class DreamEngine:
         try:
             report = self.settle(actor, plan.ref, lambda: self._make(dream), lambda *made: self._store(dream, *made))
         finally:
-            if report is None:  # else its transaction gave the lease back
+            if report is None:  # else its transaction released the lease
                 self._parts.store.write(scope, lambda tx: tx.release(lease, dream_id))
         if report is not None:
             total = len(report.sources) + report.given
@@ -223,10 +223,11 @@ class DreamEngine:
     def settle(
         self, actor: Actor, ref: str, make: Callable[[], M | None], store: Callable[[M, int, Rules], Body[T]]
     ) -> T | None:
-        """Make outside any transaction, store in one; again while a source changes in between. None: nothing made.
+        """Call `make` outside any transaction, then `store` in one; again while a source changes in between.
 
-        `store` takes what was made, how many sources changed meanwhile, and the rules that it will be stored under.
-        Raises Busy when sources change faster than they can be dreamt.
+        Returns the result of `store`, None if `make` returns None. `store` is given the result of `make`, the number of
+        sources that changed meanwhile, and the rules of the moment. Raises Busy if sources change faster than they can
+        be dreamt.
         """
         changed = 0
 
@@ -256,22 +257,22 @@ class DreamEngine:
         model: bool = True,
         instructions: str | None = None,
     ) -> list[Made]:
-        """Compose texts that replace these entries, all of which leave. See Composer.texts."""
+        """Compose texts that replace these entries, all of which leave. See `Composer.texts`."""
         return self.composer.texts(actor, ref, entries, rules, model=model, instructions=instructions)
 
     def prepare(self, actor: Actor, ref: str, draft: Draft, rules: Rules) -> PreparedEntry:
-        """A text that was made as an entry, redacted and indexed like a fresh write."""
+        """Prepare a composed text as an entry, redacted and indexed like a fresh write."""
         return self._entries.prepare(actor, ref, [draft], roomy(rules))[0]
 
     def keep(self, tx: WriteTx, report: DreamReport, links: Mapping[str, Sequence[str]]) -> None:
-        """The report and, for every output, links to its sources, in the caller's transaction: for lineage, forget
-        and undo."""
+        """Store the report, and links from every output to its sources, in the caller's transaction: for lineage,
+        forget and undo."""
         for output, sources in links.items():
             tx.link(*(Link(output, source, DISTILLED_FROM) for source in sources))
         save_report(tx, report, seq=report.seq)
 
     def _make(self, dream: _Dream) -> ReadyPart | None:
-        """The text, and the entries it represents."""
+        """Make the text; return it with the entries that it represents."""
         actor, plan, guard = dream.actor, dream.plan, dream.guard
         policy = self._rules.current(actor.tenant).policy
         budget = effective_budget(plan.budget, policy)
@@ -297,7 +298,7 @@ class DreamEngine:
         guard: SpendGuard,
         progress: Progress,
     ) -> ReadyPart | None:
-        """The first part that can be dreamt. Raises why the first of them cannot, when none can."""
+        """Return the first part that can be dreamt. If none can, raises the reason of the first."""
         refused: Exception | None = None
         for snapshot, work in self._snapshots.parts(actor, plan, budget, policy):
             taken = snapshot.sources if plan.given or snapshot.fitted else snapshot.entries
@@ -309,13 +310,13 @@ class DreamEngine:
             except (GateFailed, TokenBudgetExceeded, NotSmaller) as error:
                 if not snapshot.fitted:
                     raise
-                refused = refused or error  # a part that cannot be dreamt does not keep the others from it
+                refused = refused or error  # a part that cannot be dreamt does not block the others
         if refused is not None:
             raise refused
         return None
 
     def _store(self, dream: _Dream, ready: ReadyPart, changed: int, rules: Rules) -> Body[DreamReport]:
-        """The transaction of a dream."""
+        """Prepare the transaction of a dream."""
         snapshot = ready.snapshot
         if ready.done is None or ready.work is None:
             return lambda tx: self._shelve(tx, dream, snapshot)
@@ -413,7 +414,7 @@ class DreamEngine:
         ready: ReadyPart,
         text: str,
     ) -> None:
-        """Archive and index, in the transaction of the dream."""
+        """Store archive and index in the transaction of the dream."""
         seq, checksum = report.seq, report.checksum
         for earlier in report.superseded:
             mark(tx, earlier, "superseded", seq=seq)
@@ -441,7 +442,7 @@ class DreamEngine:
                     created_at=report.created_at,
                 )
             ]
-        quiet = checksum is not None and not plan.index  # the caller wants the index left alone
+        quiet = checksum is not None and not plan.index  # the plan leaves the index alone
         if added or (not quiet and self._archives.lists(tx, report.superseded)):
             self._archives.reindex(tx, report.id, add=added, remove=report.superseded, run=actor.run)
 
@@ -449,7 +450,7 @@ class DreamEngine:
         return self._parts.tokens.name if self._parts.tokens else ""
 
     def _shelve(self, tx: WriteTx, dream: _Dream, snapshot: Snapshot) -> DreamReport:
-        """Archive or purge the selected entries: one event each, one transaction, no text made."""
+        """Archive or purge the selected entries, with one event each, in one transaction; no text is made."""
         actor, plan = dream.actor, dream.plan
         if plan.after is After.COLD:
             raise Invalid("Without a distiller the sources are archived or purged.", pointer="/after")
@@ -473,4 +474,4 @@ class DreamEngine:
 
 
 def _silent(step: str, done: int, total: int) -> None:
-    """Progress that no caller asked for."""
+    """Progress callback that does nothing."""

@@ -1,4 +1,4 @@
-"""From sources to a text that may be stored: distilled, redacted, and through the gates. Outside any transaction."""
+"""Makes a text that may be stored: distilled, redacted, and checked by the gates. Outside any transaction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from reverie.redact.markers import CANONICAL
 from reverie.services import Services
 
 _REPAIRS = 6
-"""Texts the model-free distiller may make: each leaves out the statements that a gate refused."""
+"""Attempts of the model-free distiller: each leaves out the statements that a gate refused."""
 _MARKER = re.compile(CANONICAL.pattern.decode())
 _KNOWN_FATES = CARRIED | {"chatter", "retired"}
 FATES = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled": "rolled"}
@@ -46,17 +46,17 @@ class Distilled:
     gates: GateReport
     distiller: Distiller
     fingerprint: str
-    """Of the distiller and the redactor: with another of either the same sources may give another text."""
+    """Of the distiller and the redactor: with either changed, the same sources may give another text."""
     fell_back: str | None = None
     reused: bool = False
     stay: frozenset[str] = frozenset()
-    """Sources that must stay as they are: a statement of theirs that must be kept is not in the text."""
+    """Sources that must stay as they are: a must-keep statement of theirs is not in the text."""
     limit: int = 0
-    """The most tokens the text was allowed."""
+    """The token limit of the text."""
 
 
 class Gates:
-    """Chooses the distiller and lets through only what passes."""
+    """Chooses the distiller and returns only texts that pass."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Gates:
         self._model_names = frozenset({"llm", *parts.distillers})
 
     def choose(self, plan: DreamPlan, policy: TenantPolicy) -> Distiller:
-        """The distiller a plan asks for, or the tenant's."""
+        """Return the distiller of the plan, or that of the tenant. Raises Invalid for an unknown name."""
         name = policy.dream_distiller if plan.distiller is None else plan.distiller
         if name == "extractive":
             return self._extractive
@@ -96,7 +96,7 @@ class Gates:
         distiller: Distiller,
         guard: SpendGuard,
     ) -> Distilled:
-        """A text that passes the gates: one repair, then (for a model, by policy) the model-free distiller."""
+        """Return a text that passes the gates: after repairs, then (for a model, by policy) without a model."""
         may_fall_back = distiller.name in self._model_names and policy.model_fallback == "extractive"
         try:
             return self._gated(actor, plan, work, budget, share, distiller, guard)
@@ -106,7 +106,7 @@ class Gates:
             reason = why_not(refused)
         except ReverieError:
             raise
-        except Exception as fault:  # a distiller that breaks never costs a dream, nor shows what it was working on
+        except Exception as fault:  # a distiller that breaks costs no dream and leaks no text
             reason = type(fault).__name__
         if not may_fall_back:
             raise ReverieError(f"The distiller failed ({reason}). Nothing was stored.", code="distiller_failed")
@@ -166,7 +166,7 @@ class Gates:
         guard: SpendGuard,
         cleaned: Callable[[str], str],
     ) -> Distilled:
-        """Redacted and within the budget: all that is asked of a text when the plan is not strict."""
+        """Return a text that is only redacted and within the budget, for a plan that is not strict."""
         limit = work.output_limit(budget, share, shrink=False)
         must_keep = find(work.prepared.sources)
         answer = honest(
@@ -183,16 +183,15 @@ class Gates:
         return Distilled(answer, text, gates, distiller, made_by, limit=limit)
 
     def unasked(self, work: Work, text: str, budget: int) -> GateReport:
-        """The report of gates that were not asked: only the tokens."""
+        """Return the report of gates that were not applied: token counts only."""
         return GateReport(self._count(text), work.input_tokens, work.tokens_before, budget, (), (), ())
 
     def verify(
         self, work: Work, answer: DistilledText, text: str, budget: int, cleaned: Callable[[str], str] | None
     ) -> GateReport:
-        """The gates. A text that had to be cleaned is held against sources that are clean in the same way.
+        """Apply the gates. A text that redaction changed is compared with sources that are redacted in the same way.
 
-        A secret that was registered after a source was stored is still in that source, and its marker in the text is
-        then nothing new.
+        A secret registered after a source was stored is still in that source; its marker in the text is then not new.
         """
         sources, kept = work.sources, work.prepared.sources
         if cleaned is not None:
@@ -213,7 +212,7 @@ class Gates:
     def final(
         self, actor: Actor, plan: DreamPlan, work: Work, budget: int, done: Distilled, rules: Rules
     ) -> tuple[str, GateReport]:
-        """The text under the rules of the moment it is stored. If they know more than before, it is checked again."""
+        """Redact the text by the rules in force when it is stored. If that changes it, the gates are applied again."""
         text = self.clean(actor, done.text, plan.run, rules)
         if text == done.text:
             return text, done.gates
@@ -228,35 +227,35 @@ class Gates:
         return text, gates
 
     def is_model_free(self, plan: DreamPlan, policy: TenantPolicy, distiller: Distiller | None) -> bool:
-        """Whether no model will be waited for."""
+        """Whether the dream needs no model."""
         if distiller is not None:
             return distiller.name not in self._model_names
         return plan.distiller == "none" or self.choose(plan, policy) is self._extractive
 
     def clean(self, actor: Actor, text: str, run: str | None, rules: Rules) -> str:
-        """The same redactor as a fresh write, over the whole text; never skipped because the sources were clean."""
+        """Redact the whole text like a fresh write; never skipped because the sources were clean."""
         return clean(text, self._parts.redactor, self._rules.known(actor.tenant, run, rules))
 
     def clean_each(self, actor: Actor, texts: Sequence[str], run: str | None, rules: Rules) -> list[str | None]:
-        """`clean` of every text; None for one that never comes to rest."""
+        """Apply `clean` to every text; None for one that never comes to rest."""
         known = self._rules.known(actor.tenant, run, rules)
         return clean_each(texts, self._parts.redactor, known)
 
     def cleaner(self, actor: Actor, plan: DreamPlan) -> Callable[[str], str]:
-        """`clean` for the texts of a plan, under the rules of the moment each is cleaned."""
+        """Return `clean` for the texts of a plan, by the rules in force at each call."""
         return lambda text: self.clean(actor, text, plan.run, self._rules.current(actor.tenant))
 
     def _earlier(
         self, actor: Actor, plan: DreamPlan, work: Work, budget: int, distiller: Distiller
     ) -> DistilledText | None:
-        """The answer an identical piece of work had, so that even a model's output is stable."""
+        """Return the stored answer to an identical piece of work, so that even the output of a model is stable."""
         if distiller is self._extractive:
             return None
         key = self.work_key(plan, work, budget, distiller)
         return self._archives.answer(actor, key)
 
     def work_key(self, plan: DreamPlan, work: Work, budget: int, distiller: Distiller) -> str:
-        """Names this piece of work, with the instructions it was asked for with."""
+        """Return the key of a piece of work, instructions included."""
         tokenizer = self._parts.tokens.name if self._parts.tokens else ""
         made_by = self.fingerprint(distiller)
         if plan.instructions:
@@ -264,12 +263,12 @@ class Gates:
         return work_key(work.sources, budget=budget, fingerprint=made_by, tokenizer=tokenizer)
 
     def fingerprint(self, distiller: Distiller) -> str:
-        """Names everything that shapes a text of this distiller here."""
+        """Return the fingerprint of everything that shapes a text of this distiller here."""
         return fingerprint(distiller, self._parts.redactor)
 
 
 def fingerprint(distiller: Distiller, redactor: Redactor) -> str:
-    """Changes whenever the same sources could be stored as another text: with the distiller, or the redactor."""
+    """Combine the versions of distiller and redactor: with another of either, the text may differ."""
     return f"{distiller.fingerprint} redact/{redactor.version}"
 
 
@@ -277,7 +276,7 @@ _REPLACED = frozenset({"outdated", "rolled"})
 
 
 def _replaced(sources: Sequence[Distillable], fates: Fates) -> frozenset[tuple[str, str]]:
-    """Statements that a later one in the text overtook, or that were rolled up, each with the id of its source."""
+    """Return the statements that were overtaken or rolled up, each with the id of its source."""
     return frozenset(
         (source.id, phrase.original)
         for source, said in zip(sources, phrases_of(sources), strict=True)
@@ -287,7 +286,7 @@ def _replaced(sources: Sequence[Distillable], fates: Fates) -> frozenset[tuple[s
 
 
 def _missed(gates: GateReport) -> frozenset[str]:
-    """Sources with a must-keep statement that the text left out."""
+    """Return the sources with a must-keep statement that the text lacks."""
     return frozenset(kept.item.source_id for kept in gates.must_keep if kept.state == "missing")
 
 
@@ -303,9 +302,9 @@ def why_not(refused: ReverieError) -> str:
 
 
 def honest(answer: DistilledText, work: Work) -> DistilledText:
-    """An answer as far as it can be believed: text that can be stored, statements of sources there are.
+    """Reduce an answer to what can be trusted: storable text, statements of existing sources, known fates.
 
-    Ids and words of a distiller's own making would reach the report, which passes no redactor.
+    Ids and labels that a distiller invents would reach the report, which passes no redactor.
     """
     known = set(work.prepared.source_ids)
     statements = []
@@ -330,7 +329,7 @@ def storable(text: str) -> str:
 
 
 def with_markers(text: str, sources: Sequence[Distillable], room: int, count: Callable[[str], int]) -> str:
-    """`text` and, where there is room, the markers of its sources that it left out.
+    """Append the markers of the sources that `text` lacks, if there is room for all of them.
 
     A marker alone carries no information, so no distiller keeps it; but readers must see that something was removed.
     """
@@ -340,9 +339,9 @@ def with_markers(text: str, sources: Sequence[Distillable], room: int, count: Ca
 
 
 def new_markers(text: str, sources: Sequence[Distillable], cleaned: Callable[[str], str]) -> bool:
-    """Whether a clean text has a marker that no source has: its writer made up a secret, or knew one.
+    """Whether a clean text has a marker that no source has: its writer invented a secret, or knew one.
 
-    Redaction made it harmless; but a model that reveals secrets is not trusted with the rest of its sentence.
+    Redaction made it harmless; but the rest of a text that revealed a secret is not trusted.
     """
     found = set(CANONICAL.findall(text.encode("utf-8", "surrogatepass")))
     for source in sources:

@@ -1,4 +1,4 @@
-"""After a dream: its report, undo, diff, verify, and the walk from a distilled word to the original ones."""
+"""After a dream: report, undo, diff, verify, and the walk from a distilled entry to the originals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Why(Struct, frozen=True):
     actor: str
     trust: int
     content: str | None
-    """None when its text was destroyed."""
+    """None if its text was destroyed."""
     sources: Sequence[Why] = ()
 
 
@@ -70,7 +70,7 @@ class StatementDiff(Struct, frozen=True):
     why: str
     """The class the value model gave it."""
     cut: Sequence[str] = ()
-    """Of a shortened one: the words that were left out."""
+    """For a shortened statement, the words that were left out."""
 
 
 class Diff(Struct, frozen=True):
@@ -86,9 +86,9 @@ class Diff(Struct, frozen=True):
     chatter: Sequence[str] = ()
     retired: Sequence[str] = ()
     statements: Mapping[str, Sequence[StatementDiff]] = field(default_factory=dict)
-    """Fate of every statement of an entry, where the distiller knows it and the words still exist."""
+    """The fate of every statement by entry, where the distiller knows it and the text still exists."""
     texts: dict[str, str] = field(default_factory=dict)
-    """Original words by id, as far as they still rest in cold storage."""
+    """Original texts by id, as far as they are still in cold storage."""
 
 
 class DreamFigures(Struct, frozen=True):
@@ -103,23 +103,23 @@ class DreamFigures(Struct, frozen=True):
     state: str = "done"
     hot_before: int = 0
     hot_after: int = 0
-    """Tokens of the whole memory, before and after; 0 in reports that did not measure it."""
+    """Tokens of the whole memory, before and after; 0 in reports without them."""
     cold_tokens: int = 0
     """Tokens of the entries that went to cold storage."""
 
     @property
     def taken(self) -> int:
-        """Tokens of the entries that the text replaced; of its sources in reports that did not measure it."""
+        """Tokens of the entries that the text replaced; of its sources in reports without that figure."""
         return self.cold_tokens or self.tokens_before
 
     @property
     def saved(self) -> int:
-        """Tokens that hot memory has fewer since this dream."""
+        """Tokens by which this dream reduced hot memory."""
         return max(0, self.taken - self.output_tokens)
 
 
 class Lineage:
-    """Everything that looks back from a dream."""
+    """Reads, undoes and verifies stored dreams."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Lineage:
         searches: RecordedSearches,
         undo_files: Callable[[Actor, str], object] | None = None,
     ) -> None:
-        """`undo_files` undoes a dream that changed files: their versions and paths belong to a protocol."""
+        """`undo_files` undoes a dream that changed files, whose versions and paths belong to a protocol."""
         self._parts = parts
         self._undo_files = undo_files
         self._rules = rules
@@ -138,7 +138,7 @@ class Lineage:
         self._extractive = Extractive()
 
     def report(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> DreamReport:
-        """The stored report. Raises NotFound, also when the dream is not one of `ref`."""
+        """Return the stored report. Raises NotFound, also if the dream is not one of `ref`."""
         actor.require(Right.READ)
         check_namespace(ref)
         report = self._parts.store.read(Scope(actor.tenant), lambda tx: load_report(tx, dream_id))
@@ -147,7 +147,7 @@ class Lineage:
         return msgspec.structs.replace(report, replay=self._searches.replay(actor.tenant, report.ref, dream_id))
 
     def reports(self, actor: Actor, *, ref: str | None = None, limit: int = 100) -> list[DreamReport]:
-        """Reports, newest first."""
+        """Return reports, newest first."""
         actor.require(Right.READ)
         check_namespace(ref)
 
@@ -162,7 +162,7 @@ class Lineage:
         return self._parts.store.read(Scope(actor.tenant), body)
 
     def ids(self, actor: Actor, prefix: str, *, ref: str | None = None, limit: int = 10) -> list[str]:
-        """Ids of dreams that begin with `prefix`, in order."""
+        """Return the ids of dreams that begin with `prefix`, in order."""
         actor.require(Right.READ)
         check_namespace(ref)
 
@@ -175,7 +175,7 @@ class Lineage:
     def page(
         self, actor: Actor, *, ref: str | None = None, limit: int = 25, cursor: str | None = None
     ) -> Page[DreamReport]:
-        """Reports newest first, a page at a time: only those of the page are read. The cursor is a log position."""
+        """Return a page of reports, newest first; only these are read. The cursor is a log position."""
         actor.require(Right.READ)
         check_namespace(ref)
         if cursor is not None and not (cursor.isdecimal() and len(cursor) < 19):
@@ -200,7 +200,7 @@ class Lineage:
         return self._parts.store.read(Scope(actor.tenant), body)
 
     def figures(self, actor: Actor, *, since: int, until: int, limit: int = 200) -> list[DreamFigures]:
-        """Figures of the dreams between two log positions, `since` left out, newest first."""
+        """Return the figures of the dreams between two log positions, newest first; `since` itself is excluded."""
         actor.require(Right.READ)
 
         def body(tx: ReadTx) -> list[DreamFigures]:
@@ -214,7 +214,7 @@ class Lineage:
         return self._parts.store.read(Scope(actor.tenant), body)
 
     def undo(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> DreamReport:
-        """Put the sources back exactly and take the dream away, while the sources exist. One transaction."""
+        """Restore the sources exactly and remove the dream, in one transaction. Raises NotUndoable."""
         actor.require(Right.DREAM)
         if self._parts.read_only:
             raise ReadOnly()
@@ -239,7 +239,7 @@ class Lineage:
                 if entry is None or entry.state is EntryState.ERASED:
                     raise NotUndoable("Some sources of this dream were destroyed meanwhile; nothing was changed.")
                 if entry.gone_seq is None:
-                    continue  # somebody restored it already
+                    continue  # restored already
                 others = derived_from(tx, [source.id]) - {report.output_id}
                 if any(tx.get(other) is not None for other in others):
                     raise NotUndoable("Some sources of this dream are part of a newer one. Undo that one first.")
@@ -261,14 +261,14 @@ class Lineage:
         return self._parts.store.write(scope, body)
 
     def _indexed(self, tx: ReadTx, report: DreamReport) -> dict[str, Indexed]:
-        """Words and vectors of the sources, made outside the transaction that puts them back."""
+        """Compute words and vectors of the sources, outside the transaction that restores them."""
         entries = [tx.get(source.id, where=ANYTHING) for source in report.sources]
         alive = [entry for entry in entries if entry is not None and entry.state is not EntryState.ERASED]
         found = terms_and_vectors(alive, self._parts.embedder)
         return {entry.id: own for entry, own in zip(alive, found, strict=True)}
 
     def diff(self, actor: Actor, dream_id: str, *, ref: str | None = None, only: Collection[str] | None = None) -> Diff:
-        """List the entries by fate: kept, merged, shortened, retired. With `only`, no other entry's words are read."""
+        """List the sources by fate: kept, merged, shortened, retired. With `only`, no other entry is read."""
         report = self.report(actor, dream_id, ref=ref)
         fates: dict[str, list[str]] = {name: [] for name in FATE_NAMES}
         for source in report.sources:
@@ -293,7 +293,7 @@ class Lineage:
         return Diff(dream=dream_id, output=report.output_id, texts=texts, statements=statements, **fates)
 
     def why(self, actor: Actor, ref: str, entry_id: str) -> Why:
-        """The tree from an entry to the original words it was made from."""
+        """Return the tree from an entry down to its originals. Raises NotFound."""
         actor.require(Right.READ)
         check_namespace(entry_id)
         if not valid_ref(ref):
@@ -317,7 +317,7 @@ class Lineage:
         return tree
 
     def derived(self, actor: Actor, ref: str, entry_id: str) -> list[str]:
-        """Every entry made from this one, directly or through others. Raises NotFound."""
+        """Return the ids of all entries made from this one, directly or through others. Raises NotFound."""
         actor.require(Right.READ)
         check_namespace(entry_id)
 
@@ -331,7 +331,7 @@ class Lineage:
         return self._parts.store.read(Scope(actor.tenant, ref), body)
 
     def verify(self, actor: Actor, dream_id: str, *, ref: str | None = None) -> Verified:
-        """Dream again from the sources in cold storage, and compare bytes. Changes nothing."""
+        """Dream again from the sources in cold storage, and compare the bytes. Changes nothing."""
         report = self.report(actor, dream_id, ref=ref)
         if report.checksum is None or report.output_id is None:
             made = "changed files and has no archive" if report.outputs else "made no text"
@@ -378,7 +378,7 @@ _WORD = re.compile(r"\w[\w'’.:/-]*")
 
 
 def _lines_of(report: DreamReport, text: str) -> dict[str, str]:
-    """The lines of a dream that each source is in."""
+    """Map each source to the lines of the dream that represent it."""
     lines = text.split("\n")
     found: dict[str, str] = {}
     for statement in report.statements:
@@ -399,7 +399,7 @@ def _statements(entry: Entry, fates: Sequence[tuple[str, str]], lines: str) -> l
 
 
 def _indexed_again(tx: ReadTx, report: DreamReport) -> list[dict[str, Any]]:
-    """Rebuild the index entries of earlier dreams that an undo restores, as far as their archives exist."""
+    """Rebuild the index items of earlier dreams that an undo restores, as far as their archives exist."""
     found = []
     for output_id in report.superseded:
         entry = tx.get(output_id, where=ANYTHING)
@@ -444,5 +444,5 @@ def _why(entry: Entry, sources: Sequence[Why]) -> Why:
 
 
 def plain(value: Any) -> Any:
-    """A struct as JSON-ready values."""
+    """Convert a struct to JSON-ready values."""
     return msgspec.to_builtins(value)

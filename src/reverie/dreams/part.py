@@ -1,7 +1,7 @@
 """One part of a memory, distilled: a text, and the entries it represents.
 
-Hot memory never grows by a dream: the entries that leave have more tokens than the text that takes their place. Only
-where a protocol demands a text of every source, one is made of all of them, whatever that costs.
+A dream never makes hot memory grow: the entries that leave have more tokens than the text that replaces them. Only
+where a protocol demands one text of all sources is it made whatever its size.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _ALL = 1000
 """Per mille: the share of a memory without a target."""
 _WHOLE = Share(_ALL, _ALL)
 _WORTH = 20
-"""Under a target a text that saves less than a twentieth of its sources leaves alone what it would only repeat."""
+"""Under a target, a text that saves less than a twentieth of its sources leaves alone what it would only repeat."""
 _LITTLE = 50
-"""A part that a target in per cent would make smaller by less than a fiftieth loses nothing because of it."""
+"""A part that a target in per cent would shrink by less than a fiftieth loses no statement to it."""
 _HEADING = 8
 """Tokens of a heading and the line below it, where a text has few lines."""
 
@@ -49,7 +49,7 @@ class ReadyPart:
 
 
 class PartDistillation:
-    """Distils parts. Reads and thinks; writes nothing."""
+    """Distils parts. Reads only."""
 
     def __init__(self, snapshots: Snapshots, gates: Gates, extractive: Extractive) -> None:
         self._snapshots = snapshots
@@ -67,10 +67,11 @@ class PartDistillation:
         chosen: Distiller,
         guard: SpendGuard,
     ) -> ReadyPart:
-        """A text, and the entries it represents: those whose must-keep statements are all in it.
+        """Return a text and the entries that it represents: those whose must-keep statements are all in it.
 
-        The others stay as they are. The model-free distiller works again without them; a model's text is used as it
-        is, but where every entry leaves, a model that lost such a statement gives way to the model-free distiller.
+        The other entries stay as they are. The model-free distiller works again without them; a model's text is used
+        unchanged. Where every entry must leave, a model that lost such a statement is replaced by the model-free
+        distiller. Raises NotSmaller.
         """
         share = self.share(policy, snapshot, work)
         fell_back: str | None = None
@@ -107,7 +108,7 @@ class PartDistillation:
         return ReadyPart(snapshot, work, replace(done, fell_back=fell_back), budget)
 
     def _gains_little(self, plan: DreamPlan, snapshot: Snapshot, done: Distilled) -> bool:
-        """Whether statements would leave a part because of a target in per cent, for under a fiftieth of its tokens.
+        """Whether a part would lose statements to a target in per cent and save less than a fiftieth of its tokens.
 
         Such a part loses none, or the entries that stay would lose one more every night.
         """
@@ -117,12 +118,12 @@ class PartDistillation:
         return done.gates.tokens * _LITTLE > taken * (_LITTLE - 1) and _retires(done)
 
     def _idle(self, plan: DreamPlan, snapshot: Snapshot, done: Distilled, share: Share) -> frozenset[str]:
-        """The entries that would not become smaller: alone, or together with those that they share a line with. All of
-        them, where the text as a whole would be no smaller than the entries that leave.
+        """Return the entries that would not become smaller: alone, or together with those that share a line with them.
+        All of them, if the whole text would be no smaller than the entries that leave.
 
-        As entries of their own they cost no heading and keep their date, their tags and their place in a search. While
-        statements leave because of a target, the whole part is dreamt once, or every night would take a little of it.
-        A plan without `fit` asks for one text of all that was selected: it gets one, as long as that is smaller.
+        As entries they cost no heading and keep date, tags and rank in a search. While statements leave because of a
+        target, the whole part is dreamt at once, or every night would take a little of it. A plan without `fit` gets
+        one text of all selected entries, as long as that is smaller.
         """
         if plan.may_grow or not plan.strict or not snapshot.entries:
             return frozenset()
@@ -145,14 +146,14 @@ class PartDistillation:
             if len(group) == 1 and {fate for fate, _ in fates.get(one, ())} == {"kept"}
         }
         idle = set(everything.intersection(same))
-        if not idle:  # without those that need no line, a text may be short enough
+        if not idle:  # without the entries above, a text may be short enough
             for group, numbers in groups:
                 cost = sum(snapshot.count(lines[number].text) + 1 for number in numbers) + grows * _HEADING
                 if (grows or len(group) == 1) and cost >= sum(sizes.get(source, 0) for source in group):
                     idle |= everything.intersection(group)
         asked = _questions(snapshot.entries, idle)
         if idle and all(idle.issuperset(line.source_ids) for line in lines) and len(idle | asked) < len(everything):
-            # a text needs a statement, or what is left could not leave
+            # a text needs a statement, or the remaining entries could not leave
             stated = idle.intersection(source for line in lines for source in line.source_ids)
             idle.remove(min(stated, key=lambda one: (sizes[one], one)))
             asked = _questions(snapshot.entries, idle)
@@ -161,7 +162,7 @@ class PartDistillation:
     def share(self, policy: TenantPolicy, snapshot: Snapshot, work: Work) -> Share:
         """Return the share of the input that the text may have.
 
-        Where originals replace earlier dreams, the target is a share of the hot memory that those dreams use.
+        Where originals replace earlier dreams, the target is a share of the hot memory that these dreams take.
         """
         share, rest = policy.hot_share(snapshot.hot_tokens), policy.hot_rest(snapshot.hot_tokens)
         if not snapshot.held_by or snapshot.hot_tokens is None:
@@ -174,8 +175,8 @@ def _retires(done: Distilled) -> bool:
 
 
 def _sizes(snapshot: Snapshot) -> dict[str, int]:
-    """Tokens of each entry. A part that fits must be smaller than the bare words of its entries, or it would make lines
-    of what may stay.
+    """Return the tokens of each entry. In a fitted part only the bare words count: its text must be smaller than these,
+    or it would make lines of entries that may stay.
     """
     words = [entry.content for entry in snapshot.entries] if snapshot.fitted else hot_texts(snapshot.entries)
     counts = map(snapshot.count, paced(words))
@@ -183,12 +184,12 @@ def _sizes(snapshot: Snapshot) -> dict[str, int]:
 
 
 def tokens(snapshot: Snapshot) -> int:
-    """Tokens of hot memory that the entries of a snapshot take."""
+    """Return the tokens of hot memory that the entries of a snapshot take."""
     return sum(map(snapshot.count, paced(hot_texts(snapshot.entries))))
 
 
 def _questions(entries: Sequence[Entry], stay: Set[str]) -> set[str]:
-    """Entries that ask what another speaker's next one answers, where that one stays: a search finds it by both."""
+    """Return the questions whose answer, the next entry of another speaker, stays: a search finds it by both."""
     return {
         one.id
         for one, after in pairwise(entries)
@@ -200,7 +201,7 @@ def _questions(entries: Sequence[Entry], stay: Set[str]) -> set[str]:
 
 
 def _together(lines: Sequence[Sequence[str]]) -> Iterator[tuple[frozenset[str], list[int]]]:
-    """Groups of sources that have lines in common, each with the numbers of its lines."""
+    """Yield groups of sources that share lines, each with the numbers of its lines."""
     at: dict[str, int] = {}
     groups: dict[int, tuple[set[str], list[int]]] = {}
     for number, sources in enumerate(lines):

@@ -1,8 +1,8 @@
-"""A dream made again from what remains of its sources, after some of them were forgotten.
+"""Remakes a dream from its remaining sources, after some of them were forgotten.
 
-From the remaining originals while they rest in cold storage. If those cannot be made smaller, they simply become
-readable again. If they were destroyed already, the lines of the old dream that owe nothing to the forgotten remain.
-A line whose sources are not known owes something to all of them.
+The remaining originals are dreamt again while they are in cold storage. If they cannot be made smaller, they become
+readable again. If some were destroyed already, only the lines of the old dream remain that no forgotten source
+contributed to. A line without known sources counts as contributed to by all.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Derived:
     """An entry that was made from something now forgotten."""
 
     entry: Entry
-    """Without text when it was destroyed before: then only its report and archive are left to go."""
+    """Has no text if it was destroyed before; then only its report and archive are left to remove."""
     report: DreamReport | None
     archive: str | None
     """The checksum of its archive, while that exists."""
@@ -58,7 +58,7 @@ class Derived:
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """Everything that its remake is planned from."""
+        """Everything that the plan of its remake depends on."""
         report = (self.report.id, self.report.state, self.report.checksum) if self.report else None
         left = tuple(sorted((source.id, source.version) for source in self.remaining))
         return (
@@ -75,7 +75,7 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class RedreamOutcome:
-    """The outcome for a derived entry: a new text, its sources readable again, or nothing."""
+    """The outcome for a derived entry: a new text, its sources restored, or nothing."""
 
     derived: Derived
     answer: DistilledText | None = None
@@ -99,7 +99,7 @@ class Redone:
 
 
 class Redream:
-    """Prepares outside the transaction, applies inside it."""
+    """Remakes dreams: prepared outside the transaction, applied inside it."""
 
     def __init__(self, parts: Services, entries: Entries, composer: Composer) -> None:
         self._parts = parts
@@ -108,7 +108,7 @@ class Redream:
         self._composer = composer
 
     def outcome(self, actor: Actor, derived: Derived, rules: Rules) -> RedreamOutcome:
-        """Compute the remainder of a dream. Deterministic for the same sources: a preview counts as a forget does."""
+        """Compute the remainder of a dream. Deterministic for the same sources: a preview shows what a forget does."""
         report = derived.report
         if derived.entry.gone_seq is not None or report is None:
             return RedreamOutcome(derived)  # it is not readable: destroying its text is enough
@@ -128,20 +128,20 @@ class Redream:
         assert outcome.answer is not None
         try:
             text = clean(outcome.answer.text, self._parts.redactor, rules.known)
-        except RedactionFailed:  # no text is worth keeping a forget from its end
+        except RedactionFailed:  # no text is worth blocking a forget
             return RedreamOutcome(outcome.derived)
         return replace(outcome, answer=DistilledText(text, outcome.answer.statements))
 
     def _synthesis(self, actor: Actor, derived: Derived, rules: Rules) -> RedreamOutcome:
-        """Make a synthesis of the remaining sources, smaller or not, and never by a model: it must not fail or wait."""
+        """Make a synthesis of the remaining sources, smaller or not, without a model: it must not fail or wait."""
         ordered = sorted(derived.remaining, key=lambda entry: (entry.epoch, entry.id))
         made = self._composer.text(actor, derived.entry.ref, ordered, rules)
-        if made.missed:  # one text takes its place, so it is as long as it must be
+        if made.missed:  # one text replaces it, so it is as long as it must be
             made = self._composer.text(actor, derived.entry.ref, ordered, rules, shorter=False)
         return RedreamOutcome(derived, made.answer, fingerprint=made.fingerprint)
 
     def prepare(self, actor: Actor, outcome: RedreamOutcome, rules: Rules, log_key: bytes) -> Redone:
-        """Everything the transaction needs to put an outcome in place."""
+        """Prepare everything that the transaction needs to apply an outcome."""
         derived = outcome.derived
         if outcome.restore:
             return Redone(derived, restore=[self._indexed(entry) for entry in outcome.restore])
@@ -262,14 +262,16 @@ class Redream:
         return Redone(derived, output=output, report=report, archive=archive, index=index)
 
     def _taken(self, derived: Derived, before: DreamReport, tokens: int) -> int:
-        """Tokens of the entries that the new text replaces, those of earlier dreams among its sources included: these
-        are no longer in force. Where sources were destroyed, as many as the share of the old text that is left had."""
+        """Return the tokens of the entries that the new text replaces, superseded dreams among its sources included.
+
+        Where sources were destroyed, they are estimated from the share of the old text that remains.
+        """
         if derived.lost or not derived.remaining:
             return before.taken_tokens * tokens // max(before.output_tokens, 1)
         return sum(map(self._count, hot_texts(derived.remaining)))
 
     def apply(self, tx: WriteTx, actor: Actor, done: Redone) -> None:
-        """Put what remains in place. The old entry is purged by the caller."""
+        """Store the remainder. The caller purges the old entry."""
         ref, old = done.derived.entry.ref, done.derived.entry
         if done.restore:
             data = {"ref": ref, "from": old.id, "entries": len(done.restore)}
@@ -305,7 +307,7 @@ class Redream:
 
 
 def _like(old: Entry, draft: Draft) -> Draft:
-    """A dream made again keeps the kind, the attributes and the author of the one it replaces."""
+    """Give a remade dream the kind, the attributes and the author of the one it replaces."""
     source = msgspec.structs.replace(old.source, trust=min(old.source.trust, draft.source.trust))
     return msgspec.structs.replace(
         draft, kind=old.kind, attributes={**old.attributes, **draft.attributes}, source=source
@@ -313,6 +315,6 @@ def _like(old: Entry, draft: Draft) -> Draft:
 
 
 def _other_subjects(entry: Entry, target: str, log_key: bytes) -> list[str]:
-    """Tags for the subjects of an entry but the forgotten one."""
+    """Return tags for the subjects of an entry, without the forgotten one."""
     named = {fold(name): name for name in named_subjects(entry.subject, entry.tags)}
     return [SUBJECT_TAG + name for name in named.values() if target not in subject_hashes(log_key, name)]

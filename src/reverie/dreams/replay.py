@@ -1,8 +1,8 @@
-"""The replay of a dream: the last recorded searches, asked before it and again after it.
+"""The replay of a dream: the last recorded searches, run before the dream and again after it.
 
-What was answered before is looked for among the first answers afterwards: as the entry itself, as a line of the dream
-that was made from it, or from cold storage. Bounded in number and time; a replay that fails leaves the report without
-one and changes nothing about the dream.
+The first answer from before is searched for among the first answers afterwards: as the entry itself, as a line of the
+dream that was made from it, or in cold storage. Bounded in number and time; a replay that fails leaves the report
+without one and does not affect the dream.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from reverie.memory.search import Search
 from reverie.memory.searches import RecordedSearches
 
 MOST = 10
-"""Questions of one replay, the newest first."""
+"""Most questions of one replay, newest first."""
 FIRST = 3
-"""Answers that are looked at."""
+"""Answers of a search that are compared."""
 MOST_SECONDS = 1.0
-"""For the questions before, and as long for those after. The question that exceeds it is the last."""
+"""Seconds for the questions before, and again for those after. The question that exceeds them is the last."""
 
 
 class Replays:
-    """Asks before and after."""
+    """Prepares replays."""
 
     def __init__(self, search: Search, searches: RecordedSearches) -> None:
         self._search = search
         self._searches = searches
 
     def of(self, actor: Actor, plan: DreamPlan) -> Rehearsal:
-        """The replay of one dream, before it."""
+        """Prepare the replay of one dream."""
         host = Actor(tenant=actor.tenant, id="host:reverie", door="host")
         texts = plan.most_bytes is None and plan.distiller != "none"
         return Rehearsal(host, plan.ref, self._search, self._searches if texts else None)
@@ -54,7 +54,7 @@ class Rehearsal:
         self._seconds = 0.0
 
     def before(self) -> None:
-        """Ask, in the memory as the dream finds it."""
+        """Run the questions before the dream."""
         if self._searches is None:
             return
         try:
@@ -65,7 +65,7 @@ class Rehearsal:
             self._before = {}
 
     def after(self, report: DreamReport) -> DreamReport:
-        """The report with the same questions asked again."""
+        """Run the questions again; return the report with the replay."""
         if self._searches is None or not self._before:
             return report
         try:
@@ -81,7 +81,7 @@ class Rehearsal:
         return msgspec.structs.replace(report, replay=replay)
 
     def _deeper(self, one: Replayed) -> Replayed:
-        """An answer that other hits took the place of may still be found when cold storage is asked too."""
+        """Search cold storage too for a lost answer, which other hits may only have displaced."""
         if one.outcome != "lost":
             return one
         first = one.before[0].id
@@ -102,7 +102,7 @@ class Rehearsal:
 
 
 def _kin(report: DreamReport) -> dict[str, frozenset[str]]:
-    """Map each source to the entries with the same statement: one line of the dream represents all of them."""
+    """Map each source to its duplicates: one line of the dream represents all of them."""
     return {one: frozenset(group) for group in report.collapsed for one in group}
 
 

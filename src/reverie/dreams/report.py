@@ -1,4 +1,4 @@
-"""Builds the records stored with a dream's text: the fields of the output entry, and the report with its traces."""
+"""Builds the records stored with the text of a dream: the fields of its entry, and the report with its traces."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Made:
     """A text that may be stored, and the data of its report."""
 
     id: str
-    """Of the dream."""
+    """Id of the dream."""
     sources: Sequence[Entry]
-    """The entries and texts whose words are in it."""
+    """The entries and given texts that it was made from."""
     text: str
     answer: DistilledText = field(default_factory=lambda: DistilledText(""))
     collapsed: Sequence[Collapsed] = ()
@@ -51,13 +51,13 @@ class Made:
     gates: Mapping[str, Any] = field(default_factory=dict)
     spend: Mapping[str, Any] = field(default_factory=dict)
     missed: frozenset[str] = frozenset()
-    """Sources with a statement that must be kept and is not in the text."""
+    """Sources with a must-keep statement that is not in the text."""
 
     @classmethod
     def of(
         cls, dream_id: str, sources: Sequence[Entry], text: str, work: Work, done: Distilled, gates: GateReport
     ) -> Made:
-        """One distilled text under the gates that it passed."""
+        """Combine a distilled text with the report of its gates."""
         return cls(
             id=dream_id,
             sources=sources,
@@ -77,7 +77,7 @@ class Made:
         )
 
     def draft(self, *, checksum: str | None = None, run: str | None = None) -> Draft:
-        """The entry it becomes; a protocol gives it fields of its own."""
+        """Return the draft of its entry, to which a protocol may add fields."""
         return output_draft(self.text, self.sources, dream_id=self.id, checksum=checksum, run=run)
 
 
@@ -91,7 +91,7 @@ def report_of(
     position: int,
     seq: int,
 ) -> DreamReport:
-    """The report of a dream, inside its transaction. `retired`: the entries that leave, as they were taken."""
+    """Build the report of a dream, inside its transaction. `retired`: the entries that leave, as they were read."""
     statements = trace(output.content if output is not None else made.text, made.answer)
     return DreamReport(
         id=made.id,
@@ -124,8 +124,10 @@ def report_of(
 
 
 def above_target(policy: TenantPolicy, report: DreamReport, must_keep: int) -> tuple[int, str | None]:
-    """The target for hot memory, 0 where there is none, and why it is above it. `must_keep`: tokens of a text with
-    nothing else."""
+    """Return the target for hot memory (0 for none), and the reason why hot memory is above it, if it is.
+
+    `must_keep`: tokens of a text with the must-keep statements only.
+    """
     goal = policy.hot_goal(report.hot_before)
     if not report.hot_before or goal >= report.hot_before:
         return 0, None
@@ -138,14 +140,14 @@ def above_target(policy: TenantPolicy, report: DreamReport, must_keep: int) -> t
 
 
 def roomy(rules: Rules) -> Rules:
-    """The rules without the entry size limit: a dream may be longer than one entry may be."""
+    """Return the rules with higher limits for size and tags: a dream may exceed those of other entries."""
     return replace(rules, policy=rules.policy.changed({"max_entry_bytes": 16 * 2**20, "max_tags": 100_000}))
 
 
 def output_draft(
     text: str, sources: Sequence[Entry], *, dream_id: str, checksum: str | None, run: str | None = None
 ) -> Draft:
-    """The entry a dream becomes: no more trusted than its weakest source, about everyone its sources are about."""
+    """Return the draft of a dream's entry, with the trust of its least trusted source and all of their subjects."""
     subjects = {entry.subject for entry in sources}
     about = sorted({tag for entry in sources for tag in entry.tags if tag.startswith(SUBJECT_TAG)})
     about += [
@@ -169,7 +171,7 @@ def output_draft(
 
 
 def about(entries: Sequence[Entry], key: bytes) -> dict[str, list[str]]:
-    """The keyed hashes of whom each entry is about."""
+    """Map entries to the keyed hashes of their subjects."""
     subjects = [named_subjects(entry.subject, entry.tags) for entry in entries]
     return {
         entry.id: [subject_hash(key, subject) for subject in named]
@@ -179,7 +181,7 @@ def about(entries: Sequence[Entry], key: bytes) -> dict[str, list[str]]:
 
 
 def trace(text: str, answer: DistilledText) -> list[StatementTrace]:
-    """The line of each statement in the final text. A statement that redaction changed is traced by its place."""
+    """Return the line of each statement in the final text; one that redaction changed gets that of the last one."""
     traces = []
     at = 0
     for statement in answer.statements:
@@ -195,7 +197,7 @@ _MOST_LEAVING = 500
 
 
 def leaving(sources: Sequence[Distillable], fates: Fates) -> list[Leaving]:
-    """The statements that have no line in the text, each with the reason."""
+    """Return the statements without a line in the text, each with the reason."""
     found = []
     for source, said in zip(sources, phrases_of(sources), strict=True):
         for phrase, (fate, kind) in zip(said, fates.get(source.id, ()), strict=False):
@@ -208,7 +210,7 @@ def leaving(sources: Sequence[Distillable], fates: Fates) -> list[Leaving]:
 
 
 def overall(fates: Sequence[Fate]) -> str:
-    """Return the fate of an entry by its statements. It is kept only if each of them is, word for word."""
+    """Return the fate of an entry from those of its statements. It is kept only if all are, word for word."""
     found = {fate for fate, _ in fates}
     if not found & CARRIED:
         return "chatter" if found == {"chatter"} else "retired"
@@ -241,7 +243,7 @@ def source_traces(
 
 
 def gate_document(gates: GateReport) -> dict[str, Any]:
-    """The gates as stored: verdicts, counts, and each must-keep item by its source and reason; no text."""
+    """Return the stored form of the gates: verdicts, counts, and must-keep items by source and reason; no text."""
     states = [kept.state for kept in gates.must_keep]
     return {
         "passed": gates.passed,
@@ -258,9 +260,9 @@ def gate_document(gates: GateReport) -> dict[str, Any]:
 
 
 def redone(report: DreamReport) -> DreamReport:
-    """The report of a dream that a forget destroyed: counts and hashes, nothing about its sources.
+    """Reduce the report of a dream that a forget destroyed to counts and hashes, without its sources.
 
-    The report of the dream in its place has those that remain. A memory under constant forgetting has many of these.
+    The report of its replacement has the remaining sources. A memory under constant forgetting has many of these.
     """
     return msgspec.structs.replace(
         report,
@@ -279,13 +281,13 @@ def redone(report: DreamReport) -> DreamReport:
 
 
 def save_report(tx: WriteTx, report: DreamReport, *, seq: int) -> None:
-    """Store a report as it is now, without its replay: questions are text, and kept sealed."""
+    """Store a report without its replay: questions are text, which is stored sealed elsewhere."""
     body = msgspec.json.encode(msgspec.structs.replace(report, replay=None))
     tx.save(DREAM_SPACE, report.id, body, seq=seq, meta={"ref": report.ref}, keep=1)
 
 
 def load_report(tx: ReadTx, dream_id: str) -> DreamReport:
-    """A stored report. Raises NotFound."""
+    """Return a stored report. Raises NotFound."""
     document = tx.load(DREAM_SPACE, dream_id)
     if document is None or document.body is None:
         raise NotFound("There is no dream with that id. `reverie dream list` shows them.")
@@ -293,10 +295,10 @@ def load_report(tx: ReadTx, dream_id: str) -> DreamReport:
 
 
 def find_report(tx: ReadTx, entry: Entry) -> DreamReport | None:
-    """The report of the dream that made this entry of the transaction's ref; None when no dream did.
+    """Return the report of the dream that made this entry of the transaction's ref; None if no dream did.
 
-    The entry names it. When its text was destroyed the event of its birth does. A caller may write any name into an
-    entry, so the report must name the entry too.
+    The entry names the dream; after its text was destroyed, the event of its creation does. A caller may write any name
+    into an entry, so the report must name the entry too.
     """
     named = entry.attributes.get("dream")
     if entry.state is EntryState.ERASED:

@@ -38,11 +38,11 @@ from reverie.store.contract import ReadTx, WriteTx
 DISTILLED_FROM = "distilled-from"
 _PAGE = 1000
 _DENSE = 20
-"""Characters per token of the budget above which no memory fits whole, whatever is said twice in it."""
+"""Characters per token of the budget above which no memory fits whole, however many duplicates it has."""
 
 
 class Replan(Exception):
-    """A source changed while the dream was on its way."""
+    """Raised when sources changed during a dream."""
 
     def __init__(self, changed: int) -> None:
         super().__init__(changed)
@@ -60,16 +60,16 @@ class Snapshot:
     """Entries to distil: earlier dreams are replaced by their originals where those are in cold storage."""
     left_out: Mapping[str, int]
     count: Count
-    """Tokens of a text; each text of this snapshot is counted once."""
+    """Counts the tokens of a text; each text of this snapshot is counted once."""
     later: int = 0
     hot_tokens: int | None = None
-    """Tokens of the whole memory, where the target for hot memory applies."""
+    """Tokens of the whole memory, if the target for hot memory applies."""
     stayed: Sequence[str] = ()
-    """Ids of entries that were left out because something in them must be kept and found no place in the text."""
+    """Ids of entries left out because a must-keep statement of theirs did not fit in the text."""
     fitted: bool = False
-    """Whether it is a part that fits the budget, and not all that was asked for."""
+    """Whether it is a part that fits the budget, not everything selected."""
     held_by: Mapping[str, str] = field(default_factory=dict)
-    """For the originals of an earlier dream: the entry of that dream."""
+    """Maps the originals of earlier dreams to the entries of these dreams."""
     given: int = 0
     """Number of sources that are not stored entries; these come first."""
 
@@ -79,19 +79,19 @@ class Snapshot:
         return self.sources[self.given :]
 
     def without(self, stay: Set[str]) -> Snapshot:
-        """The same less the entries whose words, or the words behind them, stay as they are."""
+        """Return the snapshot without these entries, or without the dreams of these originals."""
         entries = {self.held_by.get(source, source) for source in stay}
         sources = [source for source in self.stored if self.held_by.get(source.id, source.id) not in entries]
         return replace(self._less(entries), sources=[*self.sources[: self.given], *sources])
 
     def only(self, taken: Set[str]) -> Snapshot:
-        """The same with these sources alone; the others are left to a later run."""
+        """Return the snapshot with these sources only; the others are left to a later run."""
         entries = [entry for entry in self.entries if entry.id in taken]
         sources = [source for source in self.sources if source.id in taken]
         return replace(self, entries=entries, sources=sources, later=self.later + len(self.entries) - len(entries))
 
     def keeping(self, stay: Set[str]) -> Snapshot:
-        """The same sources, but these entries are not retired."""
+        """Return the snapshot with the same sources, without retiring these entries."""
         return self._less({self.held_by.get(source, source) for source in stay})
 
     def _less(self, stay: Set[str]) -> Snapshot:
@@ -108,10 +108,10 @@ class Snapshots:
         self._rules = rules
         self._extractive = extractive
         self.count: Count = parts.tokens.count if parts.tokens is not None else _no_tokenizer
-        """Tokens of the host's tokenizer."""
+        """Counts tokens with the tokenizer of the host."""
 
     def weighed(self, actor: Actor, plan: DreamPlan, budget: int, policy: TenantPolicy) -> tuple[Snapshot, Work]:
-        """The first part that can be distilled; when none can, the first, which says why."""
+        """Return the first part that can be distilled; if none can, the first part, whose work shows the reason."""
         first: tuple[Snapshot, Work] | None = None
         for snapshot, work in self.parts(actor, plan, budget, policy):
             first = first or (snapshot, work)
@@ -126,9 +126,7 @@ class Snapshots:
     def parts(
         self, actor: Actor, plan: DreamPlan, budget: int, policy: TenantPolicy
     ) -> Iterator[tuple[Snapshot, Work]]:
-        """Yield the plan's entries with the work of distilling them: all at once, or with `fit` one part after the
-        other.
-        """
+        """Yield the entries of the plan with the work of distilling them: all at once, or with `fit` part by part."""
         if plan.fit and not plan.given:
             yield from self._fitted(actor, plan, budget, policy)
             return
@@ -151,11 +149,11 @@ class Snapshots:
         yield snapshot, work
 
     def speaking(self, work: Work) -> Work:
-        """Work that has something to say even when its sources have no statement in them."""
+        """Give work without statements a least output, so that a text can be made of it."""
         return work if work.least_output else replace(work, least_output=self.count(ELLIPSIS))
 
     def _cleaned(self, actor: Actor, plan: DreamPlan, entries: Sequence[Entry]) -> list[Entry]:
-        """Entries as the redactor would store them today: a source may be older than a secret's registration."""
+        """Redact entries by today's rules: a source may be older than the registration of a secret."""
         rules = self._rules.current(actor.tenant)
         known = self._rules.known(actor.tenant, plan.run, rules)
         found = self._parts.redactor.many([entry.content for entry in entries], known)
@@ -165,7 +163,7 @@ class Snapshots:
         ]
 
     def weigh(self, snapshot: Snapshot, earlier: Sequence[Distillable] = ()) -> Work:
-        """The sources made ready to be distilled. `earlier`: those of other parts of the same memory."""
+        """Prepare the sources of a snapshot. `earlier`: prepared sources of the same memory, which are reused."""
         return weigh(to_sources(snapshot.sources, earlier), self._extractive.engine, snapshot.count)
 
     def take(self, actor: Actor, plan: DreamPlan, policy: TenantPolicy, *, expand: bool) -> Snapshot:
@@ -205,8 +203,8 @@ class Snapshots:
     ) -> Iterator[tuple[Snapshot, Work]]:
         """Parts that fit the budget, the oldest first.
 
-        Fresh entries come first. Earlier dreams are taken again, each from its originals, only while the memory is
-        above a target in tokens: a second dream over unchanged memory changes nothing.
+        Fresh entries come first. Earlier dreams are dreamt again from their originals only while the memory is above a
+        target in tokens: a second dream over unchanged memory changes nothing.
         """
         snapshot = replace(self.take(actor, plan, policy, expand=False), fitted=True)
         share = _share(policy, snapshot)
@@ -234,7 +232,7 @@ class Snapshots:
     def _dreams(
         self, actor: Actor, plan: DreamPlan, snapshot: Snapshot, budget: int
     ) -> Iterator[tuple[Snapshot, Work]]:
-        """Earlier dreams, the oldest first, as many together as fit, from their originals where all of those exist."""
+        """Yield earlier dreams, oldest first, as many together as fit, by their originals where all of these exist."""
         dreams = [entry for entry in snapshot.entries if entry.kind == DREAM_KIND]
         most = budget * 2 // 3
         while dreams:
@@ -262,7 +260,7 @@ class Snapshots:
 
 
 def _share(policy: TenantPolicy, snapshot: Snapshot) -> Share:
-    """The share of its input that a text may have."""
+    """Return the share of its input that a text may have."""
     return Share(policy.hot_share(snapshot.hot_tokens), policy.hot_rest(snapshot.hot_tokens))
 
 
@@ -271,9 +269,9 @@ def _no_tokenizer(_: str) -> int:
 
 
 def unchanged(tx: WriteTx, entries: Sequence[Entry]) -> None:
-    """Raise Replan unless every source is the version that was read, still readable, not pinned or held since."""
+    """Raise Replan unless every source has the version that was read and is neither pinned nor held."""
     changed = 0
-    # one look at all that can be read, and one at each of the others
+    # one read for all readable entries, and one for each of the others
     readable = tx.at([entry.position for entry in entries], ANYTHING) if entries else {}
     for entry in entries:
         current = readable.get(entry.position) or tx.get(entry.id, where=ANYTHING)
@@ -293,7 +291,7 @@ def effective_budget(asked: int | None, policy: TenantPolicy) -> int:
 
 
 def stand_in(ref: str, text: SourceText, at: int = 0) -> Entry:
-    """A given text as the engine sees sources: without a time, unless it has one."""
+    """Convert a given text to an entry for the engine, without a time unless `at` is given."""
     return Entry(
         ref=ref,
         id=text.id,
@@ -311,8 +309,7 @@ def stand_in(ref: str, text: SourceText, at: int = 0) -> Entry:
 
 
 def _originals(tx: ReadTx, entries: Sequence[Entry]) -> tuple[list[Entry], dict[str, str]]:
-    """Entries with earlier dreams replaced by their originals, where all of those still exist, and which dream holds
-    which original."""
+    """Replace earlier dreams by their originals, if all of these still exist; also map originals to dreams."""
     sources: dict[str, Entry] = {}
     held_by: dict[str, str] = {}
     for entry in entries:

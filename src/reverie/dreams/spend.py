@@ -1,7 +1,7 @@
 """Spend limits for models: per tenant and UTC day, durable, shared by every process.
 
-Before a call the most it can take is set aside in one transaction, or the call is refused; after it the difference is
-given back. A process that dies in between leaves its reservation spent, so a limit is never passed by a crash.
+Before a call its maximum cost is reserved in one transaction, or the call is refused; after it the difference is
+returned. A process that dies in between leaves its reservation spent, so no crash can exceed a limit.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Spent(Struct, frozen=True):
 
     @property
     def tokens(self) -> int:
-        """Input and output together, as counted by the limit."""
+        """Input and output tokens together, as the limit counts them."""
         return self.input_tokens + self.output_tokens
 
     def plus(self, calls: int, input_tokens: int, output_tokens: int, microcents: int) -> Spent:
-        """The sum, never below zero."""
+        """Return the sum; no figure falls below zero."""
         return Spent(
             max(self.calls + calls, 0),
             max(self.input_tokens + input_tokens, 0),
@@ -51,7 +51,7 @@ class Spent(Struct, frozen=True):
 
 
 class SpendLimits:
-    """The tenant's account with its models."""
+    """Model spending of tenants."""
 
     def __init__(self, parts: Services) -> None:
         self._parts = parts
@@ -62,12 +62,12 @@ class SpendLimits:
         return self._parts.store.read(Scope(actor.tenant), lambda tx: _spent(tx, day or _today(tx)))
 
     def guard(self, actor: Actor, dream_id: str, policy: TenantPolicy) -> SpendGuard:
-        """The meter of one dream."""
+        """Return the meter of one dream."""
         return SpendGuard(self._parts, actor, dream_id, policy.model_seconds_per_dream)
 
 
 class SpendGuard:
-    """The meter of one dream, with the tenant's limits as they are when each call is made."""
+    """The meter of one dream. Applies the limits that the tenant has at the time of each call."""
 
     def __init__(
         self, parts: Services, actor: Actor, dream_id: str, seconds: int, *, time: Callable[[], float] = monotonic
@@ -128,7 +128,7 @@ class SpendGuard:
         self._tally.note(**facts)
 
     def document(self) -> dict[str, Any]:
-        """For the report."""
+        """Return the figures for the report."""
         return self._tally.document()
 
 
@@ -157,6 +157,6 @@ def _spent(tx: ReadTx, day: str) -> Spent:
 
 
 def _policy(tx: ReadTx) -> TenantPolicy:
-    """The policy inside this transaction: another process may have changed it a moment ago."""
+    """Read the policy inside this transaction: another process may have changed it a moment ago."""
     stored = tx.load(POLICY_SPACE, "tenant")
     return TenantPolicy().changed(orjson.loads(stored.body)) if stored and stored.body else TenantPolicy()

@@ -117,7 +117,7 @@ class LlmDistiller:
         return f"llm/2 prompt/{VERSION} {self._model.name} {self._model.parameters} context={self._context}"
 
     def distil(self, request: Request) -> DistilledText:
-        """Query the model window by window, condense the answers until they fit. Raises SpendExceeded or ModelFailed."""
+        """Query the model by windows, condense the answers until they fit. Raises SpendExceeded or ModelFailed."""
         run = _Run(request, self._model, self._context, self._prices, self._sleep)
         try:
             facts = run.condense(_lines(request), request.output_tokens)
