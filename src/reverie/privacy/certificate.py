@@ -13,7 +13,7 @@ from reverie.core.event import keyed_hash
 from reverie.dreams.lineage import derived_from
 from reverie.dreams.redream import RedreamOutcome
 from reverie.memory.read import ANYTHING
-from reverie.privacy.reach import WAYS, Reach, Target, find, is_independent
+from reverie.privacy.reach import WAYS, Reach, Target, find, ids_by_ref, is_independent
 from reverie.store.contract import WriteTx
 
 CERTIFIED = "forgotten"
@@ -104,10 +104,9 @@ def prove(tx: WriteTx, target: Target, before: Reach, texts: int) -> None:
     """
     left = find(tx, target, before)
     entries = len(left.alive) + len(left.tombstones) + texts
-    for ref in sorted({entry.ref for entry in (*before.alive, *before.tombstones)}):
-        roots = [entry.id for entry in (*before.entries, *before.tombstones) if entry.ref == ref]
+    for ref, roots in ids_by_ref(before.entries, before.tombstones).items():
         with tx.within(ref):
-            found = derived_from(tx, roots)
+            found = derived_from(tx, sorted(roots))
             excluded = {*roots, *found}
             for entry_id in found:
                 made = tx.get(entry_id, where=ANYTHING)

@@ -164,10 +164,12 @@ def _derived(
 ) -> list[Derived]:
     found: list[Derived | None] = []
     hashes = _hashes(tx, target, entries)
-    for ref in sorted({entry.ref for entry in (*entries, *tombstones)}):
-        roots = {entry.id for entry in (*entries, *tombstones) if entry.ref == ref}
+    dreams: dict[str, set[str]] = {}
+    for ref, entry_id in made:
+        dreams.setdefault(ref, set()).add(entry_id)
+    for ref, roots in sorted(ids_by_ref(entries, tombstones).items()):
         with tx.within(ref):
-            ids = derived_from(tx, sorted(roots)) | {entry_id for where, entry_id in made if where == ref}
+            ids = derived_from(tx, sorted(roots)) | dreams.get(ref, set())
             excluded = roots | ids
             for entry_id in sorted(ids):
                 entry = tx.get(entry_id, where=ANYTHING)
@@ -176,6 +178,14 @@ def _derived(
                 elif entry is not None:
                     found.append(_traced(tx, entry, excluded, hashes, target))
     return [item for item in found if item is not None]
+
+
+def ids_by_ref(*groups: Sequence[Entry]) -> dict[str, set[str]]:
+    """The ids of entries, by memory."""
+    found: dict[str, set[str]] = {}
+    for entry in chain.from_iterable(groups):
+        found.setdefault(entry.ref, set()).add(entry.id)
+    return found
 
 
 def _file(tx: ReadTx, entry: Entry, excluded: set[str], target: Target) -> Derived | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -17,9 +17,12 @@ from reverie.core.entry import Draft, Entry, EntryState, Scope, Source
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.event import keyed_hash
 from reverie.core.ports import ForgetLine
+from reverie.core.subject import subject_hash
 from reverie.distil.plan import hot_texts
 from reverie.host import Host
 from reverie.memory.read import ANYTHING
+from reverie.privacy.certificate import Incomplete, prove
+from reverie.privacy.reach import Reach, Target, _derived, find
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.cipher import FileCipher
 from reverie.store.conformance import HandClock
@@ -549,3 +552,30 @@ def test_a_dream_of_dreams_made_again_saves_what_both_saved_of_the_remaining_ent
     entries = [entry for entry in stored(host, ada) if entry.state is EntryState.DREAMT]
     assert report.taken_tokens == sum(map(TokenCounter().count, hot_texts(entries)))
     assert before * 0.8 < saved() <= before
+
+
+class Passes(list[Entry]):
+    """Entries that count how often they are gone through."""
+
+    count = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        self.count += 1
+        return super().__iter__()
+
+
+def test_a_subject_in_many_memories_is_gone_through_once_and_not_once_for_each(host: Host, ada: Actor) -> None:
+    for number in range(30):
+        host.entries.put(ada, f"chat/{number}", [Draft(f"Ana was here, {number}.", subject="ana")])
+
+    def body(tx: Any) -> tuple[int, int]:
+        target = Target(subject_hash(tx.log_key(), "ana"))
+        reach = find(tx, target)
+        planned, proved = Passes(reach.entries), Passes(reach.entries)
+        _derived(tx, target, planned, [], set())
+        with pytest.raises(Incomplete):  # nothing was destroyed
+            prove(tx, target, Reach(reach.position, proved), 0)
+        return planned.count, proved.count
+
+    planned, proved = host.parts.store.write(Scope(ada.tenant), body)
+    assert max(planned, proved) < 5
