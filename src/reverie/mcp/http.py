@@ -115,7 +115,7 @@ async def _answer(request: Request, send: Send, profile: Callable[[], Profile]) 
         sent.append(message)
 
     async def alone() -> None:
-        manager = _manager(request, profile, _in_this_thread)
+        manager = _manager(request, profile, _fair(state, actor))
         async with manager.run():
             await manager.handle_request(request.scope, _again(body, _silence), collect)
 
@@ -157,11 +157,6 @@ def _fair(state: Any, actor: Actor) -> Any:
             return await threads.run(lane, actor.tenant, work)
 
     return run
-
-
-async def _in_this_thread(_: Any, work: Callable[[], Any]) -> Any:
-    """Run a tool in the thread that the request already has."""
-    return work()
 
 
 def _manager(request: Request, profile: Callable[[], Profile], run: Any) -> Any:

@@ -287,10 +287,11 @@ def test_heavy_operations_at_once_are_limited_per_key(make_server: Callable[...,
         assert int(answer.headers["Retry-After"]) >= 1
         tool = {"name": "dream", "arguments": {}}
         asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": tool}
-        accept = {"Accept": "application/json, text/event-stream"}
-        answer = greedy.post("/mcp", asked, headers=accept)
-        assert answer.json()["result"]["isError"]
-        assert json.loads(answer.json()["result"]["content"][0]["text"])["code"] == "rate_limited"
+        accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+        for padding in ("", " " * 20_000):
+            answer = greedy.post("/mcp", content=json.dumps(asked) + padding, headers=accept)
+            assert answer.json()["result"]["isError"], f"padded with {len(padding)}"
+            assert json.loads(answer.json()["result"]["content"][0]["text"])["code"] == "rate_limited"
         assert greedy.get("memory").status_code == 200
         assert other.get("audit/verify").status_code == 200
     assert greedy.get("audit/verify").status_code == 200
