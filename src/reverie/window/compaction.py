@@ -46,7 +46,6 @@ class Attempt:
     covered_last: int
     base: Mapping[str, Any]
     """Diagnostics known before the call."""
-    halvings: int = 0
 
 
 def pressure(state: WindowState, extra: list[Item] | None = None) -> tuple[int, bool]:
@@ -234,7 +233,6 @@ def compaction_request(
         covered_first=state.epoch_position,
         covered_last=state.next_position - (len(state.items) - end) - 1,
         base=known,
-        halvings=halvings,
     )
     state.passed_round = state.round
     return body

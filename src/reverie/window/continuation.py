@@ -158,13 +158,14 @@ def diff_continuation(
     index = min(len(before), len(now)) if index is None else index
     return fields | mismatch(
         index,
-        before[index] if index < len(before) else _NOTHING,
-        now[index] if index < len(now) else _NOTHING,
+        before[index] if index < len(before) else ABSENT,
+        now[index] if index < len(now) else ABSENT,
         preview=preview,
     )
 
 
-_NOTHING: Any = object()
+ABSENT: Any = object()
+"""In the place of an item past the end of a list."""
 
 
 def mismatch(
@@ -176,7 +177,7 @@ def mismatch(
     for name, item in (("previous", before), ("current", now)):
         if name == "previous" and absent and known is not None:
             fields |= {"previous_item_type": known.type, "previous_item_id": known.id, "previous_item_hash": known.hash}
-        elif item is _NOTHING:
+        elif item is ABSENT:
             fields |= {f"{name}_item_type": None, f"{name}_item_id": None, f"{name}_item_hash": None}
         else:
             fields[f"{name}_item_type"] = _type_label(item)
@@ -184,7 +185,7 @@ def mismatch(
             fields[f"{name}_item_hash"] = digest(item)
             if preview is not None:
                 fields[f"{name}_preview"] = preview(_text_label(item))[:_PREVIEW]
-    if _NOTHING in (before, now):
+    if ABSENT in (before, now):
         return fields | {"first_mismatch_path": f"/{index}", "mismatch_kind": "length_mismatch"}
     if absent and known is not None:
         same = known.type == fields["current_item_type"]
@@ -196,11 +197,6 @@ def mismatch(
 
 
 _SEMANTIC = "semantic_mismatch"
-
-
-def at_end() -> Any:
-    """The placeholder for an item past the end of a list."""
-    return _NOTHING
 
 
 def _mismatch_kind(before: Any, now: Any, path: Sequence[str]) -> str:

@@ -21,7 +21,6 @@ class MessageStream:
 
     items: dict[int, Item] = field(default_factory=dict)
     response: str | None = None
-    status: str | None = None
     failure: WindowRefusal | None = None
     opening: str | None = None
     paused: bool = False
@@ -86,7 +85,6 @@ class MessageStream:
             except (ValueError, RecursionError):  # cut short: the caller has the same beginning
                 self._blocks[at]["input"] = {}
         self._message["content"] = [block for _, block in sorted(self._blocks.items())]
-        self.status = "completed"
         self.response = compact(self._message)
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reverie.window.compaction import trigger_tokens
-from reverie.window.continuation import ExpectedItem, align, at_end, mismatch
+from reverie.window.continuation import ABSENT, ExpectedItem, align, mismatch
 from reverie.window.estimate import estimate
 from reverie.window.items import Item, Json, by_id
 from reverie.window.shape import changed_keys, shape, shape_hash, shape_keys
@@ -165,7 +165,7 @@ def _mismatch(state: WindowState, given: Sequence[Item], at: int, expected: Expe
         return {"first_mismatch_index": None, "mismatch_kind": "length_mismatch"}
     now = state.dialect.matches(given[at : at + 1], returned=False)
     preview = state.redact if state.policy.previews else None
-    return mismatch(at, expected.form, now[0].form if now else at_end(), preview=preview, known=expected)
+    return mismatch(at, expected.form, now[0].form if now else ABSENT, preview=preview, known=expected)
 
 
 def shorten(state: WindowState, input: Any, note: str, room: int | None = None) -> Json:  # noqa: A002

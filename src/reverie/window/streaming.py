@@ -42,7 +42,6 @@ class Streaming:
 
     items: dict[int, Item] = field(default_factory=dict)
     response: str | None = None
-    status: str | None = None
     failure: WindowRefusal | None = None
     opening: str | None = None
     """The response as described by the first event."""
@@ -61,7 +60,6 @@ class Streaming:
             given = event.get("response")
             self.opening = compact(given) if isinstance(given, dict) else None
         elif kind in _CLOSING:
-            self.status = kind.removeprefix("response.")
             given = event.get("response")
             self.response = compact(given) if isinstance(given, dict) else None
         elif kind in ("response.failed", "error"):
