@@ -389,8 +389,8 @@ def _typed(name: str, value: Any, default: Any) -> Any:
         return value if isinstance(value, Hidden) else type(default)(str(value))
     if isinstance(default, int):
         try:
-            number = int(value)
-        except (TypeError, ValueError):
+            number = int(str(value))  # also refuses true, which Python counts as 1
+        except ValueError:
             raise Invalid(f"{variable(name)} is a whole number.") from None
         if number < 0:
             raise Invalid(f"{variable(name)} is not negative.")

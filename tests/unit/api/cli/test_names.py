@@ -206,6 +206,7 @@ def test_the_configuration_file(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mo
         ("REVERIE_PORT = [1]", "REVERIE_PORT is a text"),
         ("REVERIE_PORT = ", "not TOML"),
         ("REVERIE_PORT = 99999", "0 to 65535"),
+        ("REVERIE_PORT = true", "REVERIE_PORT is a whole number"),
     ):
         path.write_text(text)
         cli("settings").failed(words)
