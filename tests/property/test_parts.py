@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.property.test_must_keep import STATEMENTS
 
 from reverie.distil.extractive import ExtractiveDistiller
-from reverie.distil.plan import MOST_PLANS, Share, Work, line, oldest_that_fit, weigh
+from reverie.distil.plan import MOST_PLANS, Share, Work, lines, oldest_that_fit, weigh
 from reverie.distil.source import Source
 
 DISTILLER = ExtractiveDistiller()
@@ -48,7 +48,7 @@ def test_the_part_of_a_dream(sources: list[Source], budget: int, share: Share) -
     assert (again.sources, again.oversize) == (part.sources, part.oversize)
     used = part.work.input_tokens + part.work.wanted(share)
     assert used <= budget or len(part.sources) == 1
-    small = [source for source in sources if count(line(source)) * 2 <= budget]
+    small = [source for source in sources if count(lines([source])[0]) * 2 <= budget]
     assert [s for s in part.sources if s in small] == small[: len([s for s in part.sources if s in small])]
     text = DISTILLER.distil(
         part.work.prepared, output_tokens=max(part.work.output_limit(budget, share, floor=0), 1), count=count
@@ -70,7 +70,7 @@ def test_a_memory_that_fits_is_taken_whole_at_once() -> None:
         weighed.append(len(part))
         return weigh(part, DISTILLER, count)
 
-    budget = sum(count(line(source)) for source in sources) * 11 // 10
+    budget = sum(map(count, lines(sources))) * 11 // 10
     part = oldest_that_fit(sources, budget, Share(900, 900), weigh_part, count)
     assert part is not None
     assert len(part.sources) == len(sources)

@@ -73,11 +73,6 @@ class Work:
         return min(room, self.tokens_before - 1) if shrink else room
 
 
-def line(source: Source) -> str:
-    """Return a source as the distiller gets it: date, speaker, text."""
-    return lines([source])[0]
-
-
 def lines(sources: Sequence[Source]) -> list[str]:
     """Return sources as the distiller gets them; each day is spelled once."""
     days = {source.created_at // DAY_MS: source.created_at for source in sources if source.created_at}

@@ -25,6 +25,7 @@ from reverie.distil.request import Extractive, Request
 from reverie.dreams.archive import ARCHIVE_SPACE, DREAM_SPACE, Archives
 from reverie.dreams.gates import fingerprint
 from reverie.dreams.report import find_report, load_report, mark, save_report
+from reverie.dreams.snapshot import DISTILLED_FROM
 from reverie.memory.derivation import derived_from as derived_from
 from reverie.memory.indexing import Indexed, terms_and_vectors
 from reverie.memory.policy import RuleBook
@@ -34,7 +35,6 @@ from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
 _DEEPEST = 64
-_DISTILLED_FROM = "distilled-from"
 _MADE = ("memory.compacted", "memory_dream.changed")
 """Events of dreams that made a text."""
 
@@ -305,7 +305,7 @@ class Lineage:
                 return None
             below: list[Why] = []
             if depth < _DEEPEST and target not in seen:
-                for link in tx.links(target, type=_DISTILLED_FROM):
+                for link in tx.links(target, type=DISTILLED_FROM):
                     found = walk(tx, link.to_id, depth + 1, seen | {target})
                     if found is not None:
                         below.append(found)
@@ -339,7 +339,7 @@ class Lineage:
 
         def body(tx: ReadTx) -> tuple[bytes | None, list[Entry | None]]:
             stored = tx.load(ARCHIVE_SPACE, str(report.checksum))
-            links = tx.links(str(report.output_id), type=_DISTILLED_FROM)
+            links = tx.links(str(report.output_id), type=DISTILLED_FROM)
             return (stored.body if stored else None), [tx.get(link.to_id, where=ANYTHING) for link in links]
 
         stored, found = self._parts.store.read(Scope(actor.tenant, report.ref), body)
@@ -408,7 +408,7 @@ def _indexed_again(tx: ReadTx, report: DreamReport) -> list[dict[str, Any]]:
         earlier = find_report(tx, entry)
         if earlier is None:  # a caller may write an entry of this kind
             continue
-        links = tx.links(output_id, type=_DISTILLED_FROM)
+        links = tx.links(output_id, type=DISTILLED_FROM)
         sources = [source for link in links if (source := tx.get(link.to_id, where=ANYTHING)) is not None]
         if not sources or earlier.checksum is None or tx.load(ARCHIVE_SPACE, earlier.checksum) is None:
             continue
@@ -441,8 +441,3 @@ def _why(entry: Entry, sources: Sequence[Why]) -> Why:
         content=entry.content if alive else None,
         sources=sources,
     )
-
-
-def plain(value: Any) -> Any:
-    """Convert a struct to JSON-ready values."""
-    return msgspec.to_builtins(value)

@@ -29,6 +29,7 @@ from reverie.dreams.archive import ARCHIVE_SPACE
 from reverie.dreams.compose import Composer
 from reverie.dreams.gates import fingerprint
 from reverie.dreams.report import gate_document, output_draft, roomy, save_report, trace
+from reverie.dreams.snapshot import DISTILLED_FROM
 from reverie.memory.entries import Entries
 from reverie.memory.indexing import terms_and_vectors
 from reverie.memory.insertion import PreparedEntry, entry_hash
@@ -297,7 +298,7 @@ class Redream:
         seq = tx.append(NewEvent("dream.redone", "FORGET", actor.id, entry_id=entry.id, data=data))
         tx.insert(entry, seq=seq, terms=done.output.terms, vector=done.output.vector, minted=True)
         for source in (*(source.id for source in done.derived.remaining), *done.derived.lost):
-            tx.link(Link(entry.id, source, "distilled-from"))
+            tx.link(Link(entry.id, source, DISTILLED_FROM))
             if entry.kind != DREAM_KIND:
                 tx.link(Link(entry.id, source, "elaborates"))
         checksum = done.report.checksum
