@@ -1,6 +1,6 @@
 """Agents: manifests installed for one tenant or for the whole host.
 
-Only what an inventory shows is kept. A prompt, a handoff schema or a credential in a manifest is never stored.
+Only the fields of an inventory entry are stored: never a prompt, a handoff schema or a credential.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from reverie.store.contract import ControlTx, ReadTx, WriteTx
 
 AGENT_SPACE = "agent"
 HOST_AGENTS = "agents"
-"""The host-wide value that holds agents installed for every tenant."""
+"""The host-wide setting with the agents installed for every tenant."""
 MAX_AGENTS = 1000
 MAX_REQUIRED = 100
 MAX_MANIFEST_BYTES = 1_048_576
@@ -38,7 +38,7 @@ _PAGE = 500
 
 
 class Agent(Struct, frozen=True, omit_defaults=True):
-    """An installed agent, as far as an inventory may show it."""
+    """An installed agent: the fields that an inventory may show."""
 
     id: str
     persona: str
@@ -57,7 +57,7 @@ class Agent(Struct, frozen=True, omit_defaults=True):
 
 
 class Agents:
-    """The inventory. A tenant sees its own agents and the host's; of two with one id, its own."""
+    """The inventory. A tenant sees its own agents and the host's; where both have the same id, its own."""
 
     def __init__(self, parts: Services, rules: RuleBook) -> None:
         self._parts = parts
@@ -65,7 +65,7 @@ class Agents:
         self._folder = {agent.id: agent for agent in read_folder(parts.agents_folder, parts.redactor)}
 
     def all(self, actor: Actor) -> list[Agent]:
-        """Every agent the caller may see, by id."""
+        """Every agent the caller may see, sorted by id."""
         actor.require(Right.READ)
 
         def body(tx: ReadTx) -> list[Agent]:
@@ -81,14 +81,14 @@ class Agents:
         return [seen[agent_id] for agent_id in sorted(seen)]
 
     def get(self, actor: Actor, agent_id: str) -> Agent:
-        """One of them. An agent of another tenant is as absent as one that never was."""
+        """One agent. Raises NotFound, also for an agent of another tenant."""
         found = next((agent for agent in self.all(actor) if agent.id == agent_id), None)
         if found is None:
             raise NotFound("There is no such agent here. `reverie agents list` or GET /v1/agents lists them.")
         return found
 
     def install(self, actor: Actor, manifest: Any) -> list[Agent]:
-        """Install a manifest (of one agent, or of a pack of them) for the caller's tenant, all or nothing."""
+        """Install a manifest (one agent or a pack) for the caller's tenant: all of its agents or none."""
         actor.require(Right.ADMIN)
 
         def prepare(rules: Rules) -> Any:
@@ -123,7 +123,7 @@ class Agents:
 
         self._parts.store.write(Scope(actor.tenant), body)
 
-    # for every tenant: the command line's, no door that a tenant can reach calls these
+    # for every tenant: called by the command line alone, never by an interface that a tenant can reach
 
     def installed_for_all(self) -> dict[str, Agent]:
         """Agents installed for the whole host, by id."""
@@ -162,9 +162,9 @@ def _host_agents(tx: ControlTx) -> dict[str, Agent]:
 
 
 def inventory_entry(agent: Agent, families: Mapping[str, Any], *, durability: str = DURABILITY) -> dict[str, Any]:
-    """An agent as an inventory shows it, stamped when this host lacks what it requires or its memory shape asks for.
+    """The inventory entry of an agent, with the capabilities and memory dimensions that this host lacks for it.
 
-    `durability`: how the dimension of long-term durability is spelled.
+    `durability`: the spelling of the long-term durability dimension.
     """
     document: dict[str, Any] = {
         "agentId": agent.id,
@@ -193,7 +193,7 @@ def inventory_entry(agent: Agent, families: Mapping[str, Any], *, durability: st
 
 
 def read_manifest(manifest: Any, redactor: Redactor, known: KnownSecrets = KnownSecrets.EMPTY) -> list[Agent]:
-    """The agents of a manifest: of one agent, or of a pack `{name, version, agents: [...]}`. Refuses anything else."""
+    """Parse a manifest: one agent, or a pack `{name, version, agents: [...]}`. Raises Invalid."""
     if not isinstance(manifest, Mapping):
         raise Invalid("A manifest is a JSON object.", pointer="")
     many = manifest.get("agents")
@@ -217,7 +217,7 @@ def _agent(item: Mapping[str, Any], pack: Mapping[str, Any], redactor: Redactor,
         if value is None and not required:
             return None
         if not isinstance(value, str) or not value.strip() or len(value) > most or not value.isprintable():
-            raise Invalid(f"'{name}' is a text of 1 to {most} printable characters.", pointer=f"/{name}")
+            raise Invalid(f"'{name}' is a string of 1 to {most} printable characters.", pointer=f"/{name}")
         return redactor.text(value, known).text
 
     agent_id = item.get("agentId", item.get("id"))
@@ -276,7 +276,7 @@ def _confidence(item: Mapping[str, Any]) -> float | None:
 
 
 def read_folder(folder: str, redactor: Redactor) -> Iterable[Agent]:
-    """The agents of every `*.json` in a folder, installed for the whole host. Raises Invalid naming a bad file."""
+    """Read the agents of every `*.json` in a folder, for the whole host. Raises Invalid, naming the bad file."""
     results: dict[str, Agent] = {}
     if not folder:
         return ()

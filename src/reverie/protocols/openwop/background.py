@@ -1,4 +1,4 @@
-"""Work that continues after its request was answered: one thread each, a bounded number of them."""
+"""Work that continues after its request was answered, in a bounded number of threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOG = logging.getLogger("reverie.runs")
 
 
 class Background:
-    """The threads of one process. When it stops, `stopping` is set, and every piece of work ends at its next step."""
+    """Background threads of one process. `stop` sets `stopping`, and every thread ends at its next step."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
@@ -23,13 +23,13 @@ class Background:
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """Refuse when there is no room for more. Raises Busy."""
+        """Raise Busy when the maximum number of threads is running."""
         with self._lock:
             if len(self._threads) >= MOST:
                 raise Busy(f"{MOST} runs are active in the background already. Try again when one has ended.")
 
     def start(self, work: Callable[[], object]) -> None:
-        """Do it in a thread of its own."""
+        """Run `work` in its own thread."""
 
         def whole() -> None:
             try:
@@ -46,7 +46,7 @@ class Background:
         thread.start()
 
     def stop(self) -> None:
-        """Ask all work to end, and wait for it for a few seconds in all."""
+        """Ask all threads to end, and wait for them, a few seconds in total."""
         self.stopping.set()
         with self._lock:
             threads = list(self._threads)

@@ -1,6 +1,6 @@
 """Capabilities of this host, computed from the running parts: one function for the advertisement and every projection.
 
-A family that is not wired is absent. Clients must not guess, so an absent block means: does not do it.
+A family that is not wired is absent: clients read an absent block as "not supported".
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from reverie.services import Services
 MAX_RUN_IDS = 100
 """Maximum number of runs cancelled by one request."""
 LONG_TERM = "long-term"
-"""The one memory backend there is a name for."""
+"""The only memory backend that the protocol names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The running parts. Everything that is advertised follows from this."""
+    """The running parts, from which everything advertised follows."""
 
     durable: bool
     writable: bool
     tokenizer: str | None
     embedder: bool
     sealed: bool
-    """Whether tenants' secrets can be kept."""
+    """Whether secrets of tenants can be stored."""
     scheduler: bool
-    """Whether a worker looks for due work."""
+    """Whether a worker runs due work."""
     dispatch: bool = True
-    """Whether an installed agent can be run: a run is written."""
+    """Whether installed agents can be dispatched, which writes runs."""
     workspace: bool = False
     """Whether workspace files are served."""
 
 
 def wired(parts: Services, *, scheduler: bool, workspace: bool = False) -> Wiring:
-    """The parts as they are."""
+    """The wiring of a host."""
     writable = not parts.read_only
     return Wiring(
         durable=parts.store.durable,
@@ -137,7 +137,7 @@ def _agents(has: Wiring) -> dict[str, Any]:
     return agents
 
 
-# dimensions: what an agent may ask of a host's memory
+# dimensions: what an agent may require of a host's memory
 
 READ, WRITE, SEARCH, DURABILITY, COMPACTION, ATTRIBUTION, SNAPSHOT, RETENTION = DIMENSIONS = (
     "read",
@@ -161,7 +161,7 @@ ASKED = {
 
 @dataclass(frozen=True, slots=True)
 class CapabilityVerdict:
-    """Whether something holds of a discovery document, and the fact that decides it."""
+    """Whether a claim holds for a discovery document, with the deciding fact."""
 
     name: str
     holds: bool
@@ -169,7 +169,7 @@ class CapabilityVerdict:
 
 
 def dimensions(document: Mapping[str, Any]) -> list[CapabilityVerdict]:
-    """The eight dimensions of any host's discovery document. Whatever the document holds, this answers."""
+    """Judge the eight dimensions by any host's discovery document. Never raises, however malformed the document."""
     supported = _at(document, "memory", "supported")
     writable = _at(document, "memory", "writable")
     backends = _at(document, "agents", "memoryBackends")
@@ -205,13 +205,13 @@ def dimensions(document: Mapping[str, Any]) -> list[CapabilityVerdict]:
 
 
 def unmet(shape: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
-    """The dimensions an agent's memory shape asks for and the host does not have, in table order."""
+    """Dimensions that an agent's memory shape requires and the host lacks, in table order."""
     required = {name for flag, names in ASKED.items() if shape.get(flag) is True for name in names}
     return [verdict.name for verdict in dimensions(document) if verdict.name in required and not verdict.holds]
 
 
 def lacking(keys: Sequence[str], document: Mapping[str, Any]) -> list[str]:
-    """The capabilities an agent requires, by dotted key, that a host does not advertise."""
+    """Required capabilities, by dotted key, that a host does not advertise."""
     return [key for key in keys if not _is_advertised(_at(document, *key.removeprefix("host.").split(".")))]
 
 
@@ -230,7 +230,7 @@ def _flag(name: str, document: Mapping[str, Any], *path: str) -> CapabilityVerdi
 
 
 def _at(document: Any, *path: str) -> Any:
-    """The value at a path; None when there is none, or when something on the way is not an object."""
+    """The value at a path; None when it is absent, or when a step of the path is not an object."""
     for step in path:
         if not isinstance(document, Mapping):
             return None

@@ -1,8 +1,8 @@
 """Commitments: intentions found in memory, fired when their time comes or their condition becomes true.
 
-An entry of kind `commitment` is one: with the attribute `due` (an instant) it fires once at that instant, with
-`when: {"tag": ...}` it fires each time the memory comes to have an entry with that tag. What the intention says stays
-in the entry; the event says only that it fired.
+An entry of kind `commitment` with the attribute `due` (an instant) fires once, at that instant. With
+`when: {"tag": ...}` it fires each time the memory goes from no entry with that tag to one or more. The text of the
+intention stays in the entry; the event says only that it fired.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reverie.store.contract import ReadTx, WriteTx
 KIND = "commitment"
 COMMITMENT_SPACE = "commitment"
 GONE_MS = 3_600_000
-"""A commitment whose entry is gone is looked at so seldom: the entry may come back."""
+"""Interval between checks of a commitment whose entry is gone: the entry may come back."""
 _PAGE = 500
 
 
@@ -41,9 +41,9 @@ class Commitment(Struct, frozen=True, omit_defaults=True):
     due: int | None = None
     tag: str | None = None
     fired_for: int | None = None
-    """The instant it fired for."""
+    """The due instant for which it has fired."""
     met: bool = False
-    """Whether the condition held when last looked at."""
+    """Whether the condition held at the last check."""
     fires: int = 0
 
     @property
@@ -62,7 +62,7 @@ class Commitments:
     def make(
         self, actor: Actor, ref: str, intention: str, *, due: int | None = None, tag: str | None = None
     ) -> Commitment:
-        """Store an intention and keep it in mind."""
+        """Store an intention as an entry, with its commitment."""
         if (due is None) == (tag is None):
             raise Invalid("A commitment is due at an instant, or when a tag appears.", pointer="/condition")
         attributes: dict[str, object] = {"due": due} if due is not None else {"when": {"tag": tag}}
@@ -110,7 +110,7 @@ class Commitments:
         return sum(self.settle(actor, key) for key, _ in moving)
 
     def settle(self, actor: Actor, key: str) -> bool:
-        """Look at one commitment and fire it if it must; True when this call fired it."""
+        """Fire one commitment if it is due or its condition became true. Returns whether this call fired it."""
 
         def body(tx: WriteTx) -> bool:
             stored = tx.load(COMMITMENT_SPACE, key)
@@ -143,14 +143,14 @@ class Commitments:
 
 
 def key_of(ref: str, entry_id: str) -> str:
-    """A key that no other pair of names has."""
+    """The document key of a commitment; no other pair of names has the same."""
     return hashlib.sha256(canonical([ref, entry_id])).hexdigest()
 
 
 def upcoming_commitment(tx: ReadTx) -> tuple[bool, int | None]:
-    """(whether one would fire or change now, when to look at the tenant's commitments again).
+    """Return whether a commitment would fire or change now, and when to check the tenant's commitments again.
 
-    A condition may become true with any write: while a tenant has one, it is looked at again and again.
+    Any write may make a condition true, so conditions are checked on every look at the tenant.
     """
     moving, at = False, None
     for _, item in _commitments(tx):
@@ -196,7 +196,7 @@ def _commitments(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
 
 
 def _moving(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
-    """Commitments that would change if they were looked at now."""
+    """Commitments whose state would change now."""
     return ((key, item) for key, item in _commitments(tx) if _next(tx, item)[1] != item)
 
 
@@ -205,7 +205,7 @@ def _entries(tx: ReadTx) -> Iterator[Entry]:
 
 
 def _read(entry: Entry) -> Commitment | None:
-    """The commitment in an entry; None when it does not say when."""
+    """The commitment in an entry; None without a valid `due` or `when`."""
     due, when = entry.attributes.get("due"), entry.attributes.get("when")
     if isinstance(due, str):
         try:

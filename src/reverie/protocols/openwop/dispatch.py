@@ -31,7 +31,7 @@ from reverie.search.confidence import WEAK
 from reverie.services import Services
 
 ANSWERS = "reverie/answers"
-"""The memory of models' answers. Each carries the subjects of its sources, so a forget reaches it."""
+"""The memory that holds models' answers. Each carries the subjects of its sources, so a forget reaches it."""
 MAX_TASK = 4096
 MAX_TOOLS = 1000
 DEFAULT_BUDGET = 2000
@@ -157,8 +157,8 @@ def agent_of(run: Run) -> str | None:
 
 
 def _ref(inputs: Mapping[str, Any]) -> str:
-    """The memory an agent answers from: the one named, else the one of its id, or of its hash where the id cannot name
-    a memory.
+    """The memory that an agent answers from: the one named, else the one of its id (or of its hash, where the id cannot
+    name a memory).
     """
     ref, agent_id = inputs.get("memoryRef"), inputs.get("agentId")
     if not ref and isinstance(agent_id, str):
@@ -171,7 +171,7 @@ def _ref(inputs: Mapping[str, Any]) -> str:
 def _task(inputs: Mapping[str, Any]) -> str:
     task = inputs.get("task")
     if not isinstance(task, str) or not task.strip() or len(task) > MAX_TASK:
-        raise Invalid(f"inputs.task is a text of 1 to {MAX_TASK} characters.", pointer="/inputs/task")
+        raise Invalid(f"inputs.task is a string of 1 to {MAX_TASK} characters.", pointer="/inputs/task")
     return task
 
 
@@ -179,7 +179,7 @@ def _budget(inputs: Mapping[str, Any]) -> int:
     budget = inputs.get("tokenBudget", DEFAULT_BUDGET)
     most = TenantPolicy().dream_budget
     if isinstance(budget, bool) or not isinstance(budget, int) or not 1 <= budget <= most:
-        raise Invalid(f"inputs.tokenBudget is a whole number of 1 to {most}.", pointer="/inputs/tokenBudget")
+        raise Invalid(f"inputs.tokenBudget is a whole number from 1 to {most}.", pointer="/inputs/tokenBudget")
     return budget
 
 

@@ -24,11 +24,11 @@ MODES = ("replay", "branch")
 _OVERLAY = ("inputs", "configurable", "metadata")
 _PAGE = 1000
 _MOST_EVENTS = 2**53
-"""More than any run has: a number that a store can compare."""
+"""More than any run has, and small enough for a store to compare."""
 
 
 class Forks:
-    """Makes runs from runs."""
+    """Forks runs that have ended."""
 
     def __init__(self, parts: Services, runs: Runs) -> None:
         self._parts = parts
@@ -45,10 +45,10 @@ class Forks:
         fixtures: bool = False,
         new_id: str | None = None,
     ) -> Run:
-        """Fork a run that has ended. `new_id`: an id for the fork; a fork with that id that exists is answered again.
+        """Fork a run that has ended. `new_id`: the id of the fork; an existing fork with that id is returned as it is.
 
-        A replay re-reads the recorded events, with the ids that were recorded, and writes nothing; it is refused when
-        the memory its source saw can no longer be shown. A branch is a new run of the same workflow.
+        A replay shows the recorded events with their recorded ids and repeats no work; it is refused when part of the
+        memory that its source saw has been destroyed. A branch is a new run of the same workflow.
         """
         actor.require(Right.WRITE)
         if self._parts.read_only:
@@ -57,7 +57,7 @@ class Forks:
         if mode not in MODES:
             raise Invalid(f"mode is one of {', '.join(MODES)}.", pointer="/mode")
         if from_seq is None and mode == "branch":
-            raise Invalid("A branch names the event it starts from.", pointer="/fromSeq")
+            raise Invalid("A branch needs fromSeq, the event it starts from.", pointer="/fromSeq")
         at = min(from_seq or 0, _MOST_EVENTS)
         if at < 0:
             raise Invalid("fromSeq is at least 0.", pointer="/fromSeq")
@@ -71,7 +71,7 @@ class Forks:
         if source.workflow == WORKSPACE_WORKFLOW:
             raise Invalid("This run is the host's own and cannot be forked.", pointer="/runId")
         if not source.ended:
-            raise Busy("The run is still going. Fork it when it has ended.")
+            raise Busy("The run has not ended yet. Fork it afterwards.")
         if mode == "replay":
             return self._replay(actor, source, at, new_id or self._parts.ids.new())
         return self._branch(actor, source, at, overlay, fixtures, new_id)
@@ -121,7 +121,7 @@ class Forks:
                 raise Invalid(f"{name} is an object.", pointer=f"/runOptionsOverlay/{name}")
         tags = changes.get("tags", list(source.tags))
         if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-            raise Invalid("tags are texts.", pointer="/runOptionsOverlay/tags")
+            raise Invalid("tags is a list of strings.", pointer="/runOptionsOverlay/tags")
         return self._runs.start(
             actor,
             source.workflow,

@@ -1,4 +1,4 @@
-"""Memory in a prompt: the ranked list, cut to a number of tokens. No entry is cut."""
+"""Memory for a prompt: whole entries of a ranked list, within a token budget."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from reverie.services import Services
 
 
 class Injection:
-    """Ranks by relevance and keeps within a budget."""
+    """Ranks entries by relevance and selects them within a budget."""
 
     def __init__(self, parts: Services, search: Search) -> None:
         self._parts = parts
         self._search = search
 
     def relevant(self, actor: Actor, ref: str, query: str, *, tag: str | None = None, limit: int = 0) -> list[Entry]:
-        """Entries by how well they answer a query. Needs an embedder: this host would guess without one."""
+        """Entries, best match for the query first. Raises `no_embedder` on a host without an embedder."""
         if self._parts.embedder is None:
             raise ReverieError("This host has no embedder, so it cannot rank by relevance.", code="no_embedder")
         where = Filter(tags=(tag,)) if tag is not None else Filter()
@@ -30,9 +30,9 @@ class Injection:
         return [hit.entry for hit in found.hits]
 
     def within(self, entries: Iterable[Entry], budget: int) -> list[Entry]:
-        """The longest beginning of a ranked list that counts at most `budget` tokens.
+        """The longest prefix of a ranked list that has at most `budget` tokens.
 
-        An entry that alone is over the budget is left out whole, and does not end the list.
+        An entry larger than the whole budget is left out and does not end the prefix.
         """
         if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
             raise Invalid("A token budget is a whole number of at least 1.", pointer="/tokenBudget")

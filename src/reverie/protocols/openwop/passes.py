@@ -1,7 +1,7 @@
 """Passes over one memory that are runs of host workflows: compaction, distillation, consolidation.
 
-Each is a plan for the dream engine (or for consolidation) under the id of its run: one transaction, one
-event that names the run, known secrets of that run in addition to the tenant's.
+Each is a plan for the dream engine (or the consolidator) under the id of its run: one transaction, one event that
+names the run, and the run's secrets redacted in addition to the tenant's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Secrets = Sequence[tuple[str, str]]
 WORKFLOWS = (COMPACT, DISTILL, CONSOLIDATE)
 """The workflows of the host itself; their inputs are `{"memoryRef": ...}`."""
 MOST_ENTRIES = 1000
-"""Maximum number of entries in one compaction: the oldest."""
+"""Maximum number of entries in one compaction, which takes the oldest."""
 BUDGET_KEY = "distillation.tokenBudget"
 _PATIENCE_SECONDS = 20.0
 _LOOK_AGAIN_SECONDS = 0.05
@@ -51,7 +51,7 @@ class PassResult(Struct, frozen=True):
 
 
 class PassRunner:
-    """Runs one pass now. A pass that finds the memory busy waits for a while, then processes the remaining work."""
+    """Runs one pass now. While another pass holds the memory, it waits, at most 20 seconds."""
 
     def __init__(
         self,
@@ -82,12 +82,12 @@ class PassRunner:
         as_of: int | None = None,
         check: Check | None = None,
     ) -> PassResult | None:
-        """Make one entry of many. None when fewer than two live entries are there to take.
+        """Collapse many entries into one. None when fewer than two live entries can be taken, or another pass stays
+        busy.
 
-        What must be kept is in the output. Entries for which `max_output_bytes` has no room are not taken: a further
-        run takes them.
-        `summarizer_output` takes the place of the joined sources before redaction. `check` is asked in the
-        transaction: raising, it cancels the pass. Raises RedactionFailed with nothing stored.
+        Must-keep statements are in the output. Entries that do not fit into `max_output_bytes` are left for a later
+        run. `summarizer_output` replaces the joined sources before redaction. `check` is called in the transaction;
+        an exception from it cancels the pass. Raises RedactionFailed with nothing stored.
         """
         run = run_id or self._parts.ids.new()
         plan = DreamPlan(
@@ -117,7 +117,7 @@ class PassRunner:
         as_of: int | None = None,
         check: Check | None = None,
     ) -> PassResult | None:
-        """Distil a memory (or `sources` in its stead) within a token budget. None when there is nothing to distil.
+        """Distil a memory (or `sources` instead) within a token budget. None when there is nothing to distil.
 
         Raises TokenBudgetExceeded with nothing changed.
         """
@@ -149,13 +149,13 @@ class PassRunner:
         as_of: int | None = None,
         check: Check | None = None,
     ) -> Consolidated:
-        """Reconcile a memory. Its event is there even when nothing changed: then as many entries out as in."""
+        """Reconcile a memory. The event is appended even when nothing changed; its two counts are then equal."""
         runner = replace(actor, run=run_id or self._parts.ids.new())
         consolidate = partial(self._consolidator.run, runner, ref, trigger=trigger, as_of=as_of, check=check)
         return self._patiently(actor, consolidate, check)
 
     def check(self, workflow_id: str, inputs: Mapping[str, Any], configurable: Mapping[str, Any]) -> None:
-        """Refuse inputs and options that no run of this workflow could use."""
+        """Raise Invalid for inputs or options that no run of this workflow can use."""
         ref = inputs.get("memoryRef")
         if not isinstance(ref, str):
             raise Invalid("Name the memory: inputs.memoryRef.", pointer="/inputs/memoryRef")
@@ -243,7 +243,7 @@ class PassRunner:
         except Busy:
             if plan.most_bytes is None:
                 raise
-            return None  # somebody else is at it: there is nothing to do here
+            return None  # another pass is at work: there is nothing to do here
         finally:
             if secrets:
                 self._rules.end_run(actor, run)
@@ -274,7 +274,7 @@ def source_count(report: DreamReport) -> int:
 
 
 def budget_option(configurable: Mapping[str, Any]) -> int | None:
-    """The token budget of a run's options: the dotted key, or the same nested. None when there is none."""
+    """The token budget in a run's options, under the dotted key or nested; None when absent."""
     value = configurable.get(BUDGET_KEY)
     if value is None:
         nested = configurable.get("distillation")

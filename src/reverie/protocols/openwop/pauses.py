@@ -1,8 +1,8 @@
-"""Pauses of a run, inside a transaction: asked for, taking effect between two steps, ended.
+"""Pauses of a run, inside a transaction: requested, in effect between two steps, ended.
 
-A run that a process works on is paused in two transactions: the first records the request, and the process itself makes
-it take effect when its step has ended or was dropped. From then on the snapshot says paused, no process holds the run,
-and no recovery looks at it, also after a restart.
+A run that a process is working on is paused in two transactions. The first records the request; in the second the
+process puts it into effect, when its step has ended or was dropped. From then on the snapshot says paused, no process
+holds the run, and recovery skips it, also after a restart.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PAGE = 1000
 
 
 class Pauses:
-    """Pauses and resumes runs. `holder` is the process in the leases of runs."""
+    """Pauses and resumes runs. `holder` names this process in the leases of runs."""
 
     def __init__(self, holder: str, lease_ms: int) -> None:
         self._holder = holder
@@ -49,7 +49,8 @@ class Pauses:
         return next_run
 
     def take_effect(self, tx: WriteTx, actor: Actor, run: Run, *, done: bool = False) -> Run:
-        """Between two steps: note the pause and leave the run alone; or, when it was withdrawn, note both and go on.
+        """Put a requested pause into effect between two steps. One that was withdrawn is noted with its end, and the
+        run continues.
 
         `done`: the step was the last one.
         """
@@ -70,7 +71,9 @@ class Pauses:
         return paused
 
     def end(self, tx: WriteTx, actor: Actor, run: Run) -> Run:
-        """Resume a run. With a pause left on it, its process has not stopped yet; else this process works on it now."""
+        """Resume a run. If the result still has a pause, its process had not stopped yet and continues; else this
+        process holds the run now.
+        """
         pause = run.pause
         if run.status is not RunStatus.PAUSED or pause is None:
             raise _conflict(run, "This run is not paused.")

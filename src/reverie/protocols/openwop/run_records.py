@@ -27,7 +27,7 @@ def names_entry(value: Any) -> bool:
 
 
 def by_name(value: Any) -> bool:
-    """Whether a stored variable is an entry, or a list with one in it."""
+    """Whether a stored variable is an entry, or a list that contains one."""
     return names_entry(value) or (isinstance(value, list) and any(map(names_entry, value)))
 
 
@@ -36,7 +36,7 @@ class _Stamp(msgspec.Struct):
 
 
 def load_run(tx: ReadTx, run_id: str) -> Run:
-    """The run. Raises NotFound, and `engine_version_mismatch` for a run that a newer engine wrote."""
+    """Load a run. Raises NotFound, or Conflict (`engine_version_mismatch`) when a newer engine wrote it."""
     document = tx.load(RUN_SPACE, run_id) if run_id else None
     if document is None or document.body is None:
         raise NotFound("There is no run with that id.")

@@ -1,9 +1,9 @@
 """Runs: work with a beginning, an end, and a stream of events.
 
-A run is begun in one transaction (record, `run.started`, lease), does its work outside any, and is ended in one more
-(record, last event). Its process holds the lease meanwhile. When that process dies the lease ends, and another process
-does what the run's record says: the work again, or the end with `run_interrupted`; exactly one process does, since
-taking the run over is a transaction that fails for everyone else.
+A run begins in one transaction (record, `run.started`, lease), works outside any, and ends in another (record, last
+event). Its process holds the lease meanwhile. When that process dies, the lease expires, and another process does what
+the record says: it repeats the work, or ends the run with `run_interrupted`. Exactly one process does, since taking a
+run over is a transaction that fails for all others.
 """
 
 from __future__ import annotations
@@ -58,24 +58,24 @@ class Runs:
         self._background = Background()
         self._pauses = Pauses(self._holder, LEASE_MS)
 
-    # what can be run
+    # workflows
 
     def offer(self, workflow_id: str, workflow: Workflow) -> None:
         """Add a workflow."""
         self._workflows[workflow_id] = workflow
 
     def workflow(self, workflow_id: str, *, fixtures: bool) -> Workflow:
-        """A workflow by id. Fixtures exist only where the caller's door serves them."""
+        """A workflow by id. Raises Invalid, also for a fixture unless `fixtures` is true."""
         found = self._workflows.get(workflow_id)
         if found is None or (found.fixture and not fixtures):
             raise Invalid("There is no workflow with that id.", pointer="/workflowId")
         return found
 
     def fixtures(self) -> list[str]:
-        """The workflows that exist for conformance suites, by id."""
+        """Ids of the workflows for conformance suites, sorted."""
         return sorted(name for name, workflow in self._workflows.items() if workflow.fixture)
 
-    # a run's life
+    # the life of a run
 
     def start(
         self,
@@ -90,10 +90,11 @@ class Runs:
         fork: Fork | None = None,
         run_id: str | None = None,
     ) -> Run:
-        """Run a workflow of the host to its end. A request that cannot be right is refused before anything begins.
+        """Run a workflow to its end; a background workflow continues after this returns. An invalid request is refused
+        before a run begins.
 
-        A background workflow continues after the answer. `run_id`: an id for the run; when a run with that id has
-        begun before, it continues, or is answered as it is.
+        `run_id`: the id of the run. An existing run with that id is continued when no process works on it, else
+        returned as it is.
         """
         workflow = self.workflow(workflow_id, fixtures=fixtures)
         for right in workflow.rights:
@@ -125,10 +126,10 @@ class Runs:
         interrupted: Interrupted = Interrupted.FAIL,
         variables: Callable[[T], Mapping[str, Any]] | None = None,
     ) -> tuple[Run, T]:
-        """Do something of the host's own as a run: `body` gets the actor whose events name the run.
+        """Do the host's own work as a run: `body` gets an actor whose events name the run.
 
-        What `body` raises ends the run as failed and is raised again. With a `run_id` that was begun before, by a
-        process that died, the run continues; one that has ended raises RunOver.
+        An error from `body` fails the run and is raised again. With the `run_id` of a run whose process died, that run
+        continues; with that of a run that has ended, RunOver is raised.
         """
         run = self._draft(actor, workflow_id, inputs or {}, {}, (), metadata or {})
         run = msgspec.structs.replace(run, ref=ref, interrupted=interrupted, id=run_id or run.id)
@@ -157,12 +158,12 @@ class Runs:
         return self._parts.store.read(Scope(actor.tenant), lambda tx: load_run(tx, run_id))
 
     def variables(self, actor: Actor, run: Run) -> dict[str, Any]:
-        """A run's variables, with the entries it saw as far as their text still exists."""
+        """A run's variables, with entries as they are now: None, or left out of lists, where the text was destroyed."""
         actor.require(Right.READ)
         return {name: self._visible(actor, value) for name, value in run.variables.items()}
 
     def events(self, actor: Actor, run: Run, *, after: int = -1, limit: int = 1000) -> list[tuple[int, Event]]:
-        """(sequence, event) of a run, those after a sequence: 0, 1, 2 ... without a gap, the end last."""
+        """(sequence, event) pairs of a run after a sequence. Sequences count from 0 without gaps; the end is last."""
         actor.require(Right.READ)
         skip, scope = max(after + 1, 0), Scope(actor.tenant)
         if run.fork and (recorded := run.fork.recorded):
@@ -230,7 +231,7 @@ class Runs:
             if run.status is RunStatus.CANCELLING:
                 self._finish(actor, run, RunStatus.CANCELLED)
             elif run.pause is not None and self._settle(actor, run) is not None:
-                continue  # it was to pause, and has now
+                continue  # its pause has taken effect
             else:
                 self._go_on(actor, run, later=False)
         return done
@@ -239,7 +240,7 @@ class Runs:
         """Stop the background work. Its runs resume in another process, or in this one after its next start."""
         self._background.stop()
 
-    # inside
+    # internals
 
     def _go_on(self, actor: Actor, run: Run, *, later: bool) -> None:
         """Do the work of a run again in the name of its starter, or end it where that is not possible."""
@@ -300,7 +301,7 @@ class Runs:
         )
 
     def _begin(self, actor: Actor, run: Run, *, again: bool = False) -> Run:
-        """Begin a run. `again`: a run with that id that was begun before is continued."""
+        """Begin a run. `again`: continue an existing run with that id."""
         self._writable()
         names = {"/workflowId": run.workflow, "/runId": run.id, "/inputs/memoryRef": run.ref}
         self._rules.check_names(actor.tenant, names)
@@ -330,12 +331,13 @@ class Runs:
         return self._parts.store.write(Scope(actor.tenant), body)
 
     def _take_over(self, actor: Actor, run_id: str, *, waiting: bool = False) -> Run | None:
-        """Take over a run that no process works on; None when there is none. Raises RunOver at its end.
+        """Take over a run that no process works on; None when there is no such run. Raises RunOver when it has ended,
+        is paused, or a process works on it.
 
-        `waiting`: leave a run to its starter, for an hour.
+        `waiting`: return None in those cases too, and leave a run to its starter for an hour.
         """
         self._writable()
-        taker = f"{self._holder}/taker"  # not our own name: a lease that this very process holds is not free either
+        taker = f"{self._holder}/taker"  # another name than our own: a lease that this process holds is not free either
 
         def body(tx: WriteTx) -> Run | None:
             try:
@@ -446,7 +448,7 @@ class Runs:
         return self._parts.store.write(Scope(actor.tenant), body)
 
     def _end(self, tx: WriteTx, actor: Actor, run: Run, status: RunStatus) -> Run:
-        """The last event of a run, with its record; nothing is written in its name after it."""
+        """Store the last event of a run with its record. Nothing is written in its name afterwards."""
         workflow = self._workflows.get(run.workflow)
         transient = {taken.name for taken in workflow.takes if taken.transient} if workflow else set()
         inputs = {name: value for name, value in run.inputs.items() if name not in transient}
@@ -487,7 +489,7 @@ def _open_runs(tx: ReadTx) -> list[str]:
 
 
 def _stored_variables(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Variables as stored: entries by name."""
+    """Variables as stored: entries by ref and id."""
     return {name: _by_name(value) for name, value in variables.items()}
 
 

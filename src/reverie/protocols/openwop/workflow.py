@@ -1,4 +1,4 @@
-"""A workflow of the host, and what its body works with: memory as a run sees it."""
+"""Workflows of the host, and the interface that their bodies use: memory as the run sees it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DRAIN_POLICIES = (IMMEDIATE, DRAIN)
 
 
 class Stopped(Exception):
-    """A run is to stop or to pause: someone asked for it, or its process ends."""
+    """The run must stop or pause: a caller asked for it, or its process ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Input:
     required: bool = False
     default: Any = None
     transient: bool = False
-    """Free text that the run needs and its record does not: dropped when the run ends. A forget would not find it."""
+    """Free text that only the work needs. Dropped when the run ends, since a forget would not find it in the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Workflow:
     """Something the host can run."""
 
     body: Callable[[ActiveRun], Mapping[str, Any]]
-    """Returns the run's variables. Entries in them are kept by name, not by text."""
+    """Returns the run's variables. Entries in them are stored by ref and id, not as text."""
     rights: tuple[Right, ...] = (Right.READ, Right.WRITE)
     fixture: bool = False
     """For conformance suites only."""
@@ -72,12 +72,12 @@ class Workflow:
     """The memory a run works on. Raises Invalid."""
     name: str = ""
     nodes: tuple[Node, ...] = ()
-    """Its steps, one after the other."""
+    """Its steps, in order."""
     takes: tuple[Input, ...] = ()
     background: bool = False
     """Whether the start of a run is answered before the run has ended."""
     check: Callable[[Actor, Mapping[str, Any], Mapping[str, Any]], None] = lambda *_: None
-    """Refuse inputs and options that cannot be right, before a run begins."""
+    """Raises Invalid for bad inputs or options, before a run begins."""
 
 
 def _stops(run: Run) -> bool:
@@ -85,7 +85,7 @@ def _stops(run: Run) -> bool:
 
 
 def memory_ref(inputs: Mapping[str, Any]) -> str:
-    """The memory named in a run's inputs. A malformed name is refused: the run would write there."""
+    """The memory named in a run's inputs. Raises Invalid for a malformed name, since the run would write there."""
     ref = inputs.get("memoryRef")
     if not isinstance(ref, str) or not valid_ref(ref):
         raise Invalid("inputs.memoryRef names a memory.", pointer="/inputs/memoryRef")
@@ -93,7 +93,7 @@ def memory_ref(inputs: Mapping[str, Any]) -> str:
 
 
 class ActiveRun:
-    """A running run. It reads memory as it was when the run began, plus its own writes since."""
+    """A run in progress. It reads memory as it was when the run began, plus its own writes since."""
 
     def __init__(
         self, parts: Services, rules: RuleBook, entries: Entries, actor: Actor, run: Run, *, stopping: threading.Event
@@ -119,17 +119,17 @@ class ActiveRun:
         return self.run.configurable
 
     def id(self, name: str) -> str:
-        """An id for something this run makes: the same when its work is done again after a crash."""
+        """An id for something that this run makes: the same when its work is repeated after a crash."""
         return f"{self.run.id}.{name}"
 
     def check(self, tx: ReadTx) -> None:
-        """Raise Stopped when the run is to end inside a step: asked inside the transaction that ends its work."""
+        """Raise Stopped when the run must end inside a step. Called in the transaction that commits its work."""
         run = load_run(tx, self.run.id)
         if _stops(run) or (run.pause is not None and run.pause.pending and run.pause.policy == IMMEDIATE):
             raise Stopped()
 
     def wait(self, milliseconds: int) -> None:
-        """Do nothing for a while. Raises Stopped as soon as someone asks the run to stop, or the process ends."""
+        """Wait. Raises Stopped as soon as the run is asked to stop or the process ends."""
         until = time.monotonic() + milliseconds / 1000
         while (left := until - time.monotonic()) > 0:
             self._parts.store.read(Scope(self.actor.tenant), self.check)
@@ -188,7 +188,7 @@ class ActiveRun:
         return self._rules.register_run(self.actor, self.run.id, secrets)
 
     def list(self, ref: str, *, limit: int = 0, tag: str | None = None) -> list[Entry]:
-        """Entries newest first; none for a malformed or unknown name. `limit` 0: as many as one page has."""
+        """Entries newest first; none for a malformed or unknown name. `limit` 0: one page."""
         if not valid_ref(ref):
             return []
         most = min(limit or MAX_PAGE, MAX_PAGE)
@@ -223,7 +223,7 @@ class ActiveRun:
         tags: Sequence[str] = (),
         expires_at: int | None = None,
     ) -> Entry:
-        """Store an entry. `name` makes its id; done again after a crash, it is the entry of the first time."""
+        """Store an entry whose id is made from `name`. Repeated after a crash, returns the entry stored first."""
         draft = self._draft(content, name, node, tags, expires_at)
         try:
             self._entries.put(self.actor, ref, [draft])
@@ -233,7 +233,7 @@ class ActiveRun:
         return self._written(ref, name)
 
     def plant(self, ref: str, content: str, *, name: str, expires_at: int, node: str | None = None) -> None:
-        """Store an entry below `put`: one whose time may be over already."""
+        """Store an entry whose expiry may be past, which `put` refuses."""
         self._rules.check_ref(self.actor.tenant, ref)
         draft = self._draft(content, name, node, (), None)
 
@@ -259,5 +259,5 @@ class ActiveRun:
     def _written(self, ref: str, name: str) -> Entry:
         found = self.get(ref, self.id(name))
         if found is None:
-            raise NotFound("The entry this run wrote is gone.")
+            raise NotFound("The entry that this run wrote is gone.")
         return found

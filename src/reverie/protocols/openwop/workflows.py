@@ -1,4 +1,4 @@
-"""The available workflows: the passes over memory, and the fixtures."""
+"""The available workflows: passes over memory, dispatch, and fixtures."""
 
 from __future__ import annotations
 
@@ -80,4 +80,4 @@ _VARIABLES: Mapping[str, Callable[[Event], dict[str, Any]]] = {
     "memory.compacted": _compaction,
     "agent.memory.consolidated": _consolidation,
 }
-"""The variables of a pass, from its event: the answer of a resumed run."""
+"""Functions that read a pass's variables from its event, for a resumed run whose work was committed before."""

@@ -1,7 +1,7 @@
 """Workspace files: versioned texts that are not memory, such as MEMORY-INDEX.json.
 
 A file is a document. Its version goes up by one with every write; a delete leaves a tombstone that takes a version
-too, so the count never starts again. Everything written passes the redactor.
+too, so the count never restarts. Everything written passes the redactor.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_FILE_BYTES = 65_536
 MAX_FILES = 200
 MAX_VERSIONS = 20
 WORKFLOW = "reverie.workspace"
-"""The host's own run, one per workspace, that file writes outside any run belong to. It never ends."""
+"""Workflow of the host's own run, one per workspace, to which file writes outside any run belong. It never ends."""
 DEFAULT_TYPE = "text/markdown"
 _PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,255}")
 _TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}(?:; ?[A-Za-z0-9_.-]{1,32}=[\w.-]{1,64})*")
@@ -87,7 +87,7 @@ class Workspace:
         if_match: str | None = None,
         owner: Owner = None,
     ) -> StoredFile:
-        """Write a file whole. With `if_match`, only when that is its current etag."""
+        """Write a whole file. With `if_match`, only if the current etag is among those; else raises Conflict."""
         actor.require(Right.WRITE)
         check_writable(path, owner)
         check_segments(path)
@@ -121,7 +121,7 @@ class Workspace:
         return _retry(lambda: self._rules.guard(actor.tenant, prepare, Scope(actor.tenant)))
 
     def delete(self, actor: Actor, path: str, *, if_match: str | None = None, owner: Owner = None) -> int:
-        """Delete a file; the version of its tombstone. Raises NotFound."""
+        """Delete a file; returns the version of its tombstone. Raises NotFound, Conflict."""
         actor.require(Right.WRITE)
         check_writable(path, owner)
         space = space_of(owner)
@@ -161,13 +161,13 @@ def check_path(path: str) -> None:
 
 
 def check_segments(path: str) -> None:
-    """Refuse a new name with an empty or `.` segment. Files that earlier releases stored so can be read and deleted."""
+    """Refuse a new name with an empty or `.` segment. Such files of earlier releases can still be read and deleted."""
     if not {"", "."}.isdisjoint(path.split("/")):
         raise Invalid("A segment of a path is neither empty nor '.'.", pointer="/path")
 
 
 def check_writable(path: str, owner: Owner) -> None:
-    """A file that callers may write: the index of dreams is the host's."""
+    """Refuse a path that callers may not write: the index of dreams belongs to the host."""
     check_path(path)
     if owner is None and path == INDEX_PATH:
         raise Forbidden(f"{INDEX_PATH} is written by dreams alone.")

@@ -1,4 +1,4 @@
-"""Files of a workspace that mention the words of a forget: they go whole."""
+"""Files of a workspace that mention the words of a forget: they are deleted whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WorkspaceTexts:
     """Texts of the tenant's workspace, each with the versions that are kept, also of deleted files."""
 
     def mentions(self, tx: ReadTx, names: Names) -> Iterator[ClearedText]:
-        """Files that mention the words now are deleted; of others the versions before the present one go."""
+        """Files that mention the words: deleted if the current version does, else without their earlier versions."""
         for document in each(lambda cursor: tx.documents(WORKSPACE, limit=200, cursor=cursor, dropped=True)):
             if document.key == INDEX_PATH:  # made of dreams, and made again when one of them goes
                 continue
@@ -28,7 +28,7 @@ class WorkspaceTexts:
                 yield ClearedText(document, None if now else document.body, "workspace.updated", data)
 
     def release(self, tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None:
-        """Nothing is known about entries here."""
+        """Do nothing: files do not refer to entries."""
 
 
 def _earlier(tx: ReadTx, document: Document) -> Iterator[str]:

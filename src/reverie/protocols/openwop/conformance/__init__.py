@@ -1,1 +1,1 @@
-"""Test seams for conformance suites, loaded only when they are switched on."""
+"""Test seams and fixtures for conformance suites, served only while they are switched on."""

@@ -1,4 +1,4 @@
-"""Agents that conformance suites look at: one that lacks nothing here, and one that lacks something everywhere."""
+"""Agents for conformance suites: one that this host satisfies, and one that no memory host satisfies."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ _PACK = {
 
 
 def fixture_agents(redactor: Redactor) -> list[Agent]:
-    """By id. The second needs a sandbox, which no memory host has, and a memory that lasts, which some have."""
+    """The two agents. The second needs a sandbox, which no memory host has, and long-term memory, which some have."""
     return read_manifest(_PACK, redactor)

@@ -1,4 +1,4 @@
-"""The test seams in the OpenAPI document: there while they are switched on, like their routes."""
+"""The test seams in the OpenAPI document: present while they are switched on, like their routes."""
 
 from __future__ import annotations
 

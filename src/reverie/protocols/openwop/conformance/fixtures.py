@@ -80,7 +80,7 @@ def _ref(work: ActiveRun) -> str:
 
 
 def _noop(work: ActiveRun) -> Mapping[str, Any]:
-    """Nothing; the host notes that the run took place."""
+    """Do nothing but write the summary of the run."""
     work.put(_ref(work), "A run without steps took place.", name="summary", tags=["source:run"])
     return {}
 
@@ -108,7 +108,7 @@ def _redaction(work: ActiveRun) -> Mapping[str, Any]:
 
 
 def _cross_tenant(work: ActiveRun, parts: Services) -> Mapping[str, Any]:
-    """The owner finds its entry; the same name, or a foreign one, shows another tenant nothing of it."""
+    """Show that the owner reads its entry, and that no other tenant does, under the same name or another."""
     ref = _ref(work)
     written = work.put(ref, "Only its own tenant reads this.", name="note", node="cross-tenant-probe")
     named = work.inputs.get("probeMemoryRef")

@@ -1,4 +1,4 @@
-"""The fixture of the injection budget: every promise of a bounded read, shown on entries of its own."""
+"""The fixture of the injection budget: every promise of a bounded read, demonstrated on its own entries."""
 
 from __future__ import annotations
 
@@ -124,5 +124,5 @@ def budget_of(inputs: Mapping[str, Any]) -> int:
 
 
 def _other(tenant: str) -> str:
-    """A tenant that is only there for this."""
+    """A tenant that exists only for this fixture."""
     return f"conformance-{hashlib.sha256(tenant.encode()).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""Test seams over memory; they exist only behind their switches, and want a key like everything else."""
+"""Test seams over memory; they exist only behind their switches, and need a key like every other route."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def routers(seams: Seams) -> list[Router]:
     ),
 )
 def seed(call: Call, body: SeedIn) -> Response:
-    """Entries as given, but for the secrets registered for this write."""
+    """Store entries as given; only secrets registered for this write are replaced."""
     drafts = [
         Draft(
             content=entry.content,
@@ -152,7 +152,7 @@ def seed(call: Call, body: SeedIn) -> Response:
     ),
 )
 def forget(call: Call, body: ForgetIn) -> Response:
-    """Everything about a subject in one memory, and all that was made from it."""
+    """Forget a subject in one memory, with everything made from its entries."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     done = call.host.forget.forget(call.actor, body.subject, ref=body.memory_ref)
     return Reply({"forgotten": done.readable})
@@ -168,7 +168,7 @@ def forget(call: Call, body: ForgetIn) -> Response:
     ),
 )
 def compact(call: Call, body: CompactIn) -> Response:
-    """One compaction, now; 204 when there is nothing to collapse."""
+    """Run one compaction now; 204 when there is nothing to collapse."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     secrets = _secrets(body.secrets)
     run, done = call.host.use(Runs).around(
@@ -211,7 +211,7 @@ def compact(call: Call, body: CompactIn) -> Response:
     ),
 )
 def distill(call: Call, body: DistillIn) -> Response:
-    """One distillation, now: of the given sources, else of the memory, else of a fixed corpus."""
+    """Run one distillation now: of the given sources, else of the memory, else of a fixed corpus."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     if body.token_budget is not None:
         check_budget(body.token_budget)
@@ -261,7 +261,7 @@ def distill(call: Call, body: DistillIn) -> Response:
     **seam("consolidate", "One consolidation, now", described.SeamConsolidated),
 )
 def consolidate(call: Call, body: ConsolidateIn) -> Response:
-    """One pass, now; over a small corpus with duplicates when the memory has nothing in it."""
+    """Run one pass now; over a small corpus with duplicates when the memory is empty."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     if not call.host.reader.page(call.actor, body.memory_ref, limit=1).items:
         canary = f"sk-canary-{uuid4().hex}"
@@ -291,7 +291,7 @@ def consolidate(call: Call, body: ConsolidateIn) -> Response:
     ),
 )
 def fire(call: Call, body: CommitmentIn) -> Response:
-    """Make a commitment whose condition holds, and look at it twice: it fires once, here or in a worker."""
+    """Make a commitment whose condition holds, and check it twice: it fires once, here or in a worker."""
     call.host.rules.check_ref(call.actor.tenant, body.memory_ref)
     if body.condition not in ("time", "predicate"):
         raise Invalid("condition is time or predicate.", pointer="/condition")
@@ -335,7 +335,7 @@ def _variables(done: PassResult | None) -> Mapping[str, Any]:
 
 
 def _source_texts(sources: Sequence[str | GivenIn]) -> list[SourceText]:
-    """Sources with an id each. One without gets the number of its place among the sorted texts, whatever its order."""
+    """Sources with an id each. One without an id is numbered by its place among the sorted texts."""
     texts = [GivenIn(content=item) if isinstance(item, str) else item for item in sources]
     if not texts:
         raise Invalid("Name at least one source, or leave sources out.", pointer="/sources")

@@ -14,7 +14,7 @@ Check = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 
 
 def plain_fixtures() -> dict[str, Workflow]:
-    """Each by its id."""
+    """The fixtures by id."""
     return {
         "conformance-idempotent": _fixture(
             _steps("noop"), Node("noop", "core.noop", "Nothing"), takes=Input("nonce", "string", required=True)

@@ -1,7 +1,7 @@
 """Seeding: entries planted below `put`, for test seams alone.
 
-Text goes in as it is given, but for registered secrets: a conformance suite plants look-alike markers and looks for
-what becomes of them. Nothing else calls this, and no door serves it unless its switch is on.
+Text is stored as given, except for registered secrets: a conformance suite plants look-alike markers and checks what
+becomes of them. Only the seams call this, and they are served only while their switch is on.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MOST = 10_000
 
 
 class Seeder:
-    """Plants entries. Planting an id again gives it the new text, as long as its old one was not destroyed."""
+    """Plants entries. Planting an id again replaces its text, unless the entry was destroyed."""
 
     def __init__(self, parts: Services, rules: RuleBook) -> None:
         self._parts = parts
         self._rules = rules
 
     def plant(self, actor: Actor, ref: str, drafts: Sequence[Draft], *, secrets: Secrets = ()) -> list[str]:
-        """Store drafts in one transaction; their ids. Instants may be past, and ids are the caller's."""
+        """Store drafts in one transaction; returns their ids. Instants may be past, and ids are the caller's."""
         actor.require(Right.WRITE)
         self._rules.check_ref(actor.tenant, ref)
         if not 0 < len(drafts) <= MOST:

@@ -1,4 +1,4 @@
-"""The agents of this host, and what of their memory it cannot give them."""
+"""The agent inventory, with what this host lacks for each agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.responses import Response
 from reverie.http.call import Call
 from reverie.http.reply import Reply
 from reverie.http.routes import DocumentedAnswer, Segment
-from reverie.protocols.openwop.agents import Agent, Agents, inventory_entry
+from reverie.protocols.openwop.agents import Agents, inventory_entry
 from reverie.protocols.openwop.http import described
 from reverie.protocols.openwop.http.call import api
 from reverie.protocols.openwop.http.discovery import discovery
@@ -24,7 +24,7 @@ router = api()
     answers={200: DocumentedAnswer(body=described.AgentsOut), **described.refusals()},
 )
 def inventory(call: Call) -> Response:
-    """The caller's agents and the host's, by id."""
+    """The caller's agents and the host's, sorted by id."""
     has, spelling = _document(call), call.settings.openwop_durability
     entries = [inventory_entry(agent, has, durability=spelling) for agent in call.host.use(Agents).all(call.actor)]
     return Reply({"agents": entries, "total": len(entries)})
@@ -37,16 +37,11 @@ def inventory(call: Call) -> Response:
     answers={200: DocumentedAnswer(body=described.AgentOut), **described.refusals()},
 )
 def one(call: Call, agent_id: Segment) -> Response:
-    """One of them; another tenant's is as absent as one that never was."""
+    """One agent. Raises NotFound, also for another tenant's."""
     has, spelling = _document(call), call.settings.openwop_durability
-    return Reply(inventory_entry(agent_of(call, agent_id), has, durability=spelling))
-
-
-def agent_of(call: Call, agent_id: str) -> Agent:
-    """One agent the caller sees. Raises NotFound."""
-    return call.host.use(Agents).get(call.actor, agent_id)
+    return Reply(inventory_entry(call.host.use(Agents).get(call.actor, agent_id), has, durability=spelling))
 
 
 def _document(call: Call) -> dict[str, Any]:
-    """Return the discovery document, which alone decides what an agent lacks here."""
+    """The discovery document, which alone decides what an agent lacks here."""
     return discovery(call.host, call.settings, version=call.app.version)

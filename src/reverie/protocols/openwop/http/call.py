@@ -1,4 +1,4 @@
-"""Common input and output of all handlers."""
+"""Names, router and idempotency that all handlers share."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from reverie.protocols.openwop.http.errors import code_of, status_of
 PREFIX = "/v1"
 WELL_KNOWN = "/.well-known/openwop"
 PUBLIC = frozenset({WELL_KNOWN, "/v1/openapi.json", "/v1/interrupts/"})
-"""The token of an interrupt is its caller's key. No run of this host waits for one, so there is nothing to find."""
+"""Paths without a key. The token in the path of an interrupt is its credential; no run waits for one, so it is 404."""
 EVENT_LOG_VERSION = 2
-"""The shape of run events, as discovery and every run document give it."""
+"""Version of the shape of run events, in discovery and in every run document."""
 once = Once(status_of, code_of).handler
-"""Carries out requests with an `Idempotency-Key` once."""
+"""Decorator: requests with the same `Idempotency-Key` are carried out once."""
 
 
 def api(prefix: str = PREFIX) -> Router:

@@ -34,7 +34,7 @@ OWN_CODES = {
 
 
 def code_of(error: ReverieError) -> str:
-    """The protocol's code. A field that is too large is simply not valid; a body that is too large stays what it is."""
+    """The protocol's code. A field that is too large is `validation_error`; a body that is too large keeps its code."""
     if isinstance(error, TooLarge) and error.reason == TooLarge.code and error.pointer is not None:
         return "validation_error"
     reason = OWN_CODES.get(error.reason, error.reason)

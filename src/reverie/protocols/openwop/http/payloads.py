@@ -1,4 +1,4 @@
-"""Rows of the one log as the memory events of OpenWOP: type and payload. No payload holds text."""
+"""Payloads of OpenWOP's memory events, from rows of the log. No payload holds text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from reverie.core.clock import to_iso
 from reverie.core.event import Event
 
 TRIGGER = "host-managed"
-"""The only trigger with defined behaviour; scheduled and asked-for passes say it too."""
+"""The only trigger with defined behaviour; also sent for scheduled and requested passes."""
 
 
 def compacted(event: Event) -> dict[str, Any]:
-    """`memory.compacted`: names every source up to a hundred, and none above."""
+    """`memory.compacted`: names all sources when there are at most a hundred, else none."""
     data = event.data
     payload: dict[str, Any] = {
         "memoryRef": data["ref"],
@@ -34,7 +34,7 @@ def compacted(event: Event) -> dict[str, Any]:
 
 
 def written(event: Event) -> dict[str, Any]:
-    """`memory.written`: which entry, and which node wrote it, when one did."""
+    """`memory.written`: the entry, and the node and agent that wrote it, if any."""
     data = event.data
     payload = {"memoryRef": data["ref"], "memoryId": event.entry_id}
     return payload | {wire: data[name] for wire, name in (("nodeId", "node"), ("agentId", "agent")) if data.get(name)}
@@ -101,11 +101,11 @@ PAYLOADS = {
     "agent.reasoned": reasoned,
     "agent.decided": decided,
 }
-"""Reader of each memory event of the protocol from the log."""
+"""Functions that make a payload from a row of the log, by event type."""
 
 
 def payload_of(event: Event) -> dict[str, Any] | None:
-    """The payload of a memory event; None for a row that is none of them."""
+    """The payload of a memory event; None for any other event."""
     project = PAYLOADS.get(event.type)
     return project(event) if project else None
 

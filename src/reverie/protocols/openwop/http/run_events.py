@@ -81,7 +81,7 @@ class EventsRequest:
 
 
 def events_request(request: Request) -> EventsRequest:
-    """From query and headers. Raises Invalid, `unsupported_stream_mode` for an unknown mode or combination."""
+    """Parse query and headers. Raises Invalid, `unsupported_stream_mode` for an unknown mode or combination."""
     query = request.query_params
     modes = [mode.strip() for given in query.getlist("streamMode") for mode in given.split(",")] or ["updates"]
     if not set(modes) <= set(MODES) or (_ALONE in modes and set(modes) != {_ALONE}):

@@ -302,7 +302,7 @@ def document(run: Run, variables: Mapping[str, Any], tenant: str) -> dict[str, A
 
 
 def page(host: Host, actor: Actor, run: Run, want: EventsRequest) -> dict[str, Any]:
-    """The poll shape: every name that clients look for."""
+    """The answer to a poll, with every member name that clients look for."""
     found = read(host, actor, run, want.after)
     return {
         "runId": run.id,
@@ -358,7 +358,7 @@ async def _stream(call: Call, run_id: str, want: EventsRequest) -> AsyncGenerato
 
 
 def _look(call: Call, run_id: str, after: int) -> tuple[Run, list[dict[str, Any]]]:
-    """The record first: a run that has ended has all its events."""
+    """Read the record before the events: a run that has ended has all its events."""
     run = call.host.use(Runs).get(call.actor, run_id)
     return run, read(call.host, call.actor, run, after)
 

@@ -101,7 +101,7 @@ def answer(file: StoredFile) -> Response:
 
 
 def version_number(text: str | None) -> int | None:
-    """A version as sent; one that cannot be is not found, as a purged one."""
+    """Parse a version. Raises Invalid."""
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
@@ -111,5 +111,5 @@ def version_number(text: str | None) -> int | None:
 
 @off.route("/{rest:path}", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
 async def not_provided() -> Response:
-    """Every path of the family, when it is not advertised; before a byte of the body is looked at."""
+    """Refuse every path of the family when it is not advertised, before the body is read."""
     raise NotProvided()
