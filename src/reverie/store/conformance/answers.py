@@ -1,4 +1,4 @@
-"""Idempotent answers: remembered with the write they answer, until their time is over."""
+"""Idempotent answers: remembered with the write they answer, until they expire."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from reverie.store.contract import WriteTx
 
 
 def are_remembered_until_their_time(lab: Lab) -> None:
-    """Known one millisecond before the end, unknown at it, and forgotten by `trim`."""
+    """An answer is known until one millisecond before it expires, unknown from then on, and removed by `trim`."""
     until = lab.clock.now() + 10
     lab.write(lambda tx: tx.remember_answer("k", "digest", b"answer", until=until))
     lab.clock.advance(9)
@@ -21,7 +21,7 @@ def are_remembered_until_their_time(lab: Lab) -> None:
 
 
 def belong_to_the_tenant_not_the_ref(lab: Lab) -> None:
-    """One key, one answer in a tenant; another tenant's key is its own."""
+    """A key has one answer in a tenant; the same key of another tenant is independent."""
     until = lab.clock.now() + 10
     lab.write(lambda tx: tx.remember_answer("k", "mine", b"1", until=until))
     assert lab.read(lambda tx: tx.recall_answer("k"), ref="other") == ("mine", b"1")
@@ -30,7 +30,7 @@ def belong_to_the_tenant_not_the_ref(lab: Lab) -> None:
 
 
 def go_with_their_write(lab: Lab) -> None:
-    """A body that fails is not remembered."""
+    """The answer of a body that fails is not remembered."""
 
     def body(tx: WriteTx) -> None:
         put(tx, make_entry(id="a"))
@@ -45,7 +45,7 @@ def go_with_their_write(lab: Lab) -> None:
 
 
 def a_later_answer_replaces(lab: Lab) -> None:
-    """After its time a key can be used again."""
+    """An expired key can be used again."""
     lab.write(lambda tx: tx.remember_answer("k", "old", b"1", until=tx.now + 1))
     lab.clock.advance(1)
     lab.write(lambda tx: tx.remember_answer("k", "new", b"2", until=tx.now + 1))

@@ -57,7 +57,7 @@ def a_draft_never_appears_in_the_past(lab: Lab) -> None:
 
 
 def filters_and_pages_work_in_the_past(lab: Lab) -> None:
-    """Tags, kinds and cursors go with `as_of`."""
+    """Tags, kinds and cursors work together with `as_of`."""
     lab.put_many([make_entry(id=str(n), tags=("even",) if n % 2 == 0 else ()) for n in range(6)])
     position = lab.head().seq
     for n in range(6):

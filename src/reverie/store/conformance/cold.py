@@ -49,7 +49,7 @@ def follows_every_change(lab: Lab) -> None:
 
 
 def counts_only_itself(lab: Lab) -> None:
-    """Its words, numbers and scores are those of the sources of one memory."""
+    """Words, counts and scores are those of the sources of one memory."""
     lab.put_many([make_entry(content="plain water", id=f"w{n}") for n in range(30)])
     lab.put("a kettle", id="k")
     lab.put("another kettle", id="e", ref="elsewhere")
@@ -84,7 +84,7 @@ def sees_what_its_own_transaction_did(lab: Lab) -> None:
 
 
 def is_indexed_again(lab: Lab) -> None:
-    """Another vector or another text takes the place of the one before; a source without a vector is listed as such."""
+    """A new vector or text replaces the one before; a source without a vector is listed as such."""
     entry = lab.put("a kettle", id="a", vector=(_MODEL, _UP))
     lab.put("a jug", id="b")
     for entry_id in "ab":

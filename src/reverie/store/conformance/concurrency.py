@@ -34,7 +34,7 @@ def _together(count: int, work: Callable[[int], None]) -> None:
 
 
 def no_write_is_lost(lab: Lab) -> None:
-    """Every acknowledged entry is there once, the log is gapless and chained, the counts fit."""
+    """Every acknowledged entry is stored once, the log is gapless and chained, and the counts match."""
 
     def work(number: int) -> None:
         for n in range(25):
@@ -50,7 +50,7 @@ def no_write_is_lost(lab: Lab) -> None:
 
 
 def a_version_is_won_once(lab: Lab) -> None:
-    """Of many changes that expect one version exactly one happens."""
+    """Of many changes that expect one version, exactly one succeeds."""
     lab.put(id="a")
     won: list[int] = []
 
@@ -69,7 +69,7 @@ def a_version_is_won_once(lab: Lab) -> None:
 
 
 def an_id_is_taken_once(lab: Lab) -> None:
-    """Of many inserts of one id exactly one happens."""
+    """Of many inserts of one id, exactly one succeeds."""
     won: list[int] = []
     codes: set[str] = set()
 
@@ -107,7 +107,7 @@ def an_answer_is_given_once(lab: Lab) -> None:
 
 
 def a_read_is_one_snapshot(lab: Lab) -> None:
-    """Inside one read the head, the list, the log and the words fit each other while others write."""
+    """Inside one read, the head, the list, the log and the words agree while others write."""
     done = threading.Event()
 
     def look(tx: ReadTx) -> tuple[Head, list[Entry], int, int]:
@@ -146,7 +146,7 @@ def first_writes_of_a_tenant_can_come_together(lab: Lab) -> None:
 
 
 def closing_finishes_what_was_accepted(lab: Lab) -> None:
-    """While threads write, close: every write either was acknowledged or was refused as closed, none hangs."""
+    """A store that is closed while threads write acknowledges each write or refuses it as closed; none hangs."""
     started = threading.Event()
     refused: list[str] = []
 

@@ -12,7 +12,7 @@ def _key(key_id: str, tenant: str = "acme", created_at: int = 5) -> Key:
 
 
 def keys_come_back_as_stored(lab: Lab) -> None:
-    """By id, by tenant, oldest first."""
+    """Keys are found by id, and listed by tenant, oldest first."""
     keys = [_key("b", created_at=1), _key("a", created_at=2), _key("c", "rival", created_at=0)]
     for key in keys:
         lab.store.control(lambda tx, key=key: tx.add_key(key), write=True)  # type: ignore[misc]
@@ -23,7 +23,7 @@ def keys_come_back_as_stored(lab: Lab) -> None:
 
 
 def a_key_is_revoked_at_an_instant(lab: Lab) -> None:
-    """Now or later; an unknown key says so."""
+    """A key is revoked now or later; False for an unknown key."""
     lab.store.control(lambda tx: tx.add_key(_key("a")), write=True)
     assert lab.store.control(lambda tx: tx.revoke_key("a", at=77), write=True)
     assert not lab.store.control(lambda tx: tx.revoke_key("nobody", at=77), write=True)
@@ -33,7 +33,7 @@ def a_key_is_revoked_at_an_instant(lab: Lab) -> None:
 
 
 def settings_are_kept_and_replaced(lab: Lab) -> None:
-    """Bytes by name."""
+    """Settings are bytes by name."""
     assert lab.store.control(lambda tx: tx.setting("conformance")) is None
     for value in (b"1", bytes(range(256))):
         lab.store.control(lambda tx, value=value: tx.set_setting("conformance", value), write=True)  # type: ignore[misc]
@@ -44,7 +44,7 @@ def settings_are_kept_and_replaced(lab: Lab) -> None:
 
 
 def a_body_that_fails_leaves_nothing(lab: Lab) -> None:
-    """One transaction, here too; and the next one works."""
+    """A body above tenants is one transaction too, and the next one works."""
 
     def body(tx: ControlTx) -> None:
         tx.set_setting("conformance", b"1")
@@ -61,7 +61,7 @@ def a_body_that_fails_leaves_nothing(lab: Lab) -> None:
 
 
 def tenants_are_made_by_their_first_write(lab: Lab) -> None:
-    """Reading makes none; a write that fails makes none."""
+    """Neither a read nor a write that fails makes a tenant."""
 
     def fails(_: object) -> None:
         raise KeyError
@@ -109,7 +109,7 @@ def tenants_are_awake_when_their_instant_has_come(lab: Lab) -> None:
 
 
 def waking_is_undone_with_the_transaction(lab: Lab) -> None:
-    """All of it happens, or none."""
+    """An instant that was set in a transaction that fails is not kept."""
 
     def fails(tx: WriteTx) -> None:
         tx.wake(tx.now)
@@ -122,7 +122,7 @@ def waking_is_undone_with_the_transaction(lab: Lab) -> None:
 
 
 def the_store_can_be_checked(lab: Lab) -> None:
-    """A sound store says so, and how large it is."""
+    """The check of a sound store succeeds, and returns its size."""
     lab.put()
     report = lab.store.check()
     assert report["schema"]

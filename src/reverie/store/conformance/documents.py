@@ -30,7 +30,7 @@ def _load(
 
 
 def come_back_as_saved(lab: Lab) -> None:
-    """Bytes and metadata, untouched."""
+    """Bytes and metadata are unchanged."""
     saved = _save(lab, "a/b", bytes(range(256)), meta={"type": "x", "n": 1})
     assert (saved.version, saved.body, saved.meta) == (1, bytes(range(256)), {"type": "x", "n": 1})
     assert _load(lab, "a/b") == saved
@@ -39,7 +39,7 @@ def come_back_as_saved(lab: Lab) -> None:
 
 
 def keep_the_last_versions(lab: Lab) -> None:
-    """The newest by default; older ones as far as they are kept."""
+    """The newest version is the default; older ones can be loaded as far as they are kept."""
     for n in range(1, 6):
         assert _save(lab, "k", f"{n}".encode(), keep=3).version == n
     newest = _load(lab, "k")
@@ -120,7 +120,7 @@ def leave_nothing_when_asked(lab: Lab) -> None:
 
 
 def are_listed_by_key(lab: Lab) -> None:
-    """The newest version of each, dropped ones left out, by prefix taken literally."""
+    """The newest version of each document, without dropped ones; the prefix is taken literally."""
     for key in ("b", "a%", "ab", "a_c", "dropped"):
         _save(lab, key, b"old", keep=5)
         _save(lab, key, key.encode(), keep=5)

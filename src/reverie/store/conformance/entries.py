@@ -73,7 +73,7 @@ def an_entry_of_another_ref_is_refused(lab: Lab) -> None:
 
 
 def an_unknown_entry_cannot_change(lab: Lab) -> None:
-    """Change, purge and index of nothing are NotFound, and leave no event."""
+    """Change, purge and index of an unknown entry raise NotFound, and leave no event."""
     lab.put()
     with refuses(NotFound):
         lab.change("nobody", pinned=True)

@@ -9,7 +9,7 @@ from reverie.store.contract import WriteTx
 
 
 def leaves_a_tombstone(lab: Lab) -> None:
-    """Text, tags, subject, attributes and source are destroyed; id, ref and positions remain. Twice is once."""
+    """Text, tags, subject, attributes and source are destroyed; id, ref and positions remain. A repeat does nothing."""
     source = Source(actor="ada", role="editor", session="ada's day", run="ada-1", node="ada-2", door="rest", trust=4)
     lab.put("Gone für immer.", id="a", tags=("t",), subject="ada", attributes={"k": "v"}, pinned=True, source=source)
     assert lab.purge("a") == len("Gone für immer.".encode())
@@ -78,7 +78,7 @@ def takes_several_at_once(lab: Lab) -> None:
 
 
 def takes_the_notes_of_links(lab: Lab) -> None:
-    """A note on an arrow is text about both ends."""
+    """A note on a link is text about both ends."""
 
     def body(tx: WriteTx) -> None:
         tx.append(make_event())
@@ -95,7 +95,7 @@ def takes_the_notes_of_links(lab: Lab) -> None:
 
 
 def a_rewrite_replaces_text_everywhere(lab: Lab) -> None:
-    """The retro-scan's verb: old words and tags find nothing any more, the new ones do; counts follow."""
+    """After a rewrite, old words and tags find nothing and the new ones do; counts follow."""
     entry = lab.put("The secret kettle.", id="a", tags=("secret",), subject="secret")
     clean = same_but(entry, content="The [REDACTED] kettle.", tags=("clean",), subject=None)
 

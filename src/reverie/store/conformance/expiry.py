@@ -8,7 +8,7 @@ from reverie.store.conformance.lab import ANYTHING, Lab, same_but
 
 
 def holds_to_the_millisecond(lab: Lab) -> None:
-    """Readable one millisecond before, gone at the instant, in every kind of read."""
+    """An entry is readable until one millisecond before its expiry, and gone from then on, in every kind of read."""
     vector = bytes([100] * 8)
     entry = lab.put("Ephemeral kettle.", id="a", tags=("t",), expires_at=lab.clock.now() + 10, vector=("m", vector))
 

@@ -1,4 +1,4 @@
-"""Filters: every part given must hold; inside a list one value is enough; an empty list matches nothing."""
+"""Filters: every given part must hold; within a list one value is enough; an empty list matches nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MODEL = "conformance/1"
 
 
 def each_part_selects(lab: Lab) -> None:
-    """One entry per part, found by that part alone."""
+    """One entry for each part, found by that part alone."""
     now = lab.clock.now()
     lab.put_many(
         [
@@ -113,7 +113,7 @@ def get_takes_a_filter(lab: Lab) -> None:
 
 
 def searches_rank_what_a_filter_leaves(lab: Lab) -> None:
-    """Nearly all, few or nothing: the order and, to the last bit, the scores of a search without a filter."""
+    """Whatever share a filter keeps, order and scores are, to the last bit, those of a search without it."""
     now = lab.clock.now()
     many: list[dict[str, Any]] = [{"tags": ("most", "half") if n % 2 else ("most",)} for n in range(600)]
     rare: tuple[dict[str, Any], ...] = (
@@ -182,7 +182,7 @@ def a_search_follows_what_a_filter_leaves(lab: Lab) -> None:
 
 
 def a_write_finds_what_it_made_match(lab: Lab) -> None:
-    """A search inside a write goes by the filter as the write has left things."""
+    """A search inside a write applies the filter to what the write has changed."""
     entries = _store(lab, [{} for _ in range(300)])
 
     def body(tx: WriteTx) -> None:
@@ -196,7 +196,7 @@ def a_write_finds_what_it_made_match(lab: Lab) -> None:
 
 
 def _store(lab: Lab, many: list[dict[str, Any]]) -> list[str]:
-    """Entries with words and vectors by chance; their ids."""
+    """Store entries with random words and vectors. Returns their ids."""
     chance = random.Random(11)  # noqa: S311
 
     def body(tx: WriteTx) -> list[str]:
@@ -211,7 +211,7 @@ def _store(lab: Lab, many: list[dict[str, Any]]) -> list[str]:
 
 
 def _ranks_alike(lab: Lab, where: Filter) -> set[str]:
-    """Check at several limits that a filtered search is the unfiltered one without other entries; return the ids."""
+    """Check at several limits that a filtered search is the unfiltered one without other entries. Returns the ids."""
 
     def look(tx: ReadTx) -> set[str]:
         known = {entry.id for entry in tx.scan(where, limit=1000).items}

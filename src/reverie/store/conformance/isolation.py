@@ -78,7 +78,7 @@ def nothing_of_one_is_in_the_other(lab: Lab) -> None:
 
 
 def a_tenant_never_written_is_empty(lab: Lab) -> None:
-    """Not an error, not a default: empty."""
+    """An unknown tenant reads as empty, without an error."""
     lab.write(_fill("acme", 3))
     empty = lab.read(_everything, tenant="stranger")
     texts = str(empty)
@@ -87,7 +87,7 @@ def a_tenant_never_written_is_empty(lab: Lab) -> None:
 
 
 def positions_of_another_tenant_lead_nowhere(lab: Lab) -> None:
-    """Reads by position see their own scope only."""
+    """Reads by position see only their own scope."""
     lab.write(_fill("acme", 3))
     foreign = [e.position for e in lab.scan().items]
     lab.write(_fill("rival", 1), tenant="rival")

@@ -1,4 +1,4 @@
-"""Leases: one holder at a time, until it is released or its time is over."""
+"""Leases: one holder at a time, until the lease is released or expires."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _claim(lab: Lab, holder: str, *, name: str = "dream", length: int = 10, tena
 
 
 def have_one_holder(lab: Lab) -> None:
-    """Taken is taken; the holder may renew; other names and tenants are free."""
+    """Only the holder of a lease may renew it; other names and tenants are free."""
     assert _claim(lab, "a")
     assert not _claim(lab, "b")
     assert _claim(lab, "a", length=20)
@@ -23,7 +23,7 @@ def have_one_holder(lab: Lab) -> None:
 
 
 def run_out(lab: Lab) -> None:
-    """At its instant a lease is free; the old holder has lost it."""
+    """A lease is free when it expires, and the old holder has lost it."""
     assert _claim(lab, "a")
     lab.clock.advance(9)
     assert not _claim(lab, "b")
@@ -33,7 +33,7 @@ def run_out(lab: Lab) -> None:
 
 
 def are_released_by_their_holder_only(lab: Lab) -> None:
-    """Releasing what is not ours does nothing."""
+    """A release by another holder does nothing."""
     assert _claim(lab, "a")
     lab.write(lambda tx: tx.release("dream", "b"))
     assert not _claim(lab, "b")
@@ -42,7 +42,7 @@ def are_released_by_their_holder_only(lab: Lab) -> None:
 
 
 def are_listed_while_they_are_held(lab: Lab) -> None:
-    """By name, of one tenant, without those that are over."""
+    """Leases of one tenant are listed by name, without expired ones."""
     assert _claim(lab, "a", name="late", length=30)
     assert _claim(lab, "b", name="early")
     assert _claim(lab, "c", tenant="rival")
@@ -56,7 +56,7 @@ def are_listed_while_they_are_held(lab: Lab) -> None:
 
 
 def a_race_has_one_winner(lab: Lab) -> None:
-    """Many threads, one lease."""
+    """Of many threads that claim one lease, one gets it."""
     barrier = threading.Barrier(8)
     won: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Links: typed arrows inside one ref."""
+"""Links: typed and directed, inside one ref."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def are_found_from_both_ends(lab: Lab) -> None:
 
 
 def are_made_once(lab: Lab) -> None:
-    """The same arrow again does nothing; another type is another arrow."""
+    """Adding a link again does nothing; another type is another link."""
     _link(lab, [Link("a", "b", "supports", "first"), Link("a", "b", "supports", "second")])
     _link(lab, [Link("a", "b", "supports"), Link("a", "b", "contradicts")])
     assert [(li.type, li.note) for li in lab.read(lambda tx: tx.links("a"))] == [

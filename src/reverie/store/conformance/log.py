@@ -96,7 +96,7 @@ def can_be_read_by_type(lab: Lab) -> None:
 
 
 def knows_when_rules_changed(lab: Lab) -> None:
-    """The head names the last event after which writers must look again."""
+    """The head names the last event after which writers must load rules again."""
     assert lab.head().rules_seq == 0
     lab.put()
     for type_ in sorted(RULE_EVENTS):
@@ -106,7 +106,7 @@ def knows_when_rules_changed(lab: Lab) -> None:
 
 
 def no_event_no_change(lab: Lab) -> None:
-    """Verbs that change refuse any position but one of their own transaction; nothing of it remains."""
+    """Verbs that change refuse any position but one of their own transaction; nothing of that transaction remains."""
     stored = lab.put(id="a")
 
     def refused(body) -> None:  # type: ignore[no-untyped-def]

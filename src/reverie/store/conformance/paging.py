@@ -29,7 +29,7 @@ def _walk(
 
 
 def newest_first_and_ties_by_insertion(lab: Lab) -> None:
-    """By `created_at`, then by insertion; the other way round on request."""
+    """Entries come by `created_at`, then by insertion; in reverse on request."""
     times = [5, 3, 5, 1, 3, 5, 2]
     lab.put_many([make_entry(id=f"{n}", created_at=at) for n, at in enumerate(times)])
     expected = [str(n) for n in sorted(range(7), key=lambda n: (times[n], n))]
@@ -53,7 +53,7 @@ def every_way_of_scanning_pages(lab: Lab) -> None:
 
 
 def no_silent_cap(lab: Lab) -> None:
-    """A page as large as asked for, and an end only at the end."""
+    """A page is as large as asked for, and only the last has no cursor."""
     lab.put_many([make_entry() for _ in range(2500)])
     page = lab.scan(limit=2499)
     assert len(page.items) == 2499
@@ -108,7 +108,7 @@ def writers_in_other_threads_do_not_disturb(lab: Lab) -> None:
 
 
 def a_made_up_cursor_is_refused(lab: Lab) -> None:
-    """Garbage is Invalid, never a page; a cursor of another tenant never leads out of the own one."""
+    """A made-up cursor raises Invalid; a cursor of another tenant never shows that tenant's entries."""
     own = {e.id for e in lab.put_many([make_entry() for _ in range(5)])}
     lab.put_many([make_entry() for _ in range(5)], tenant="rival")
     foreign = lab.scan(limit=2, tenant="rival").cursor
@@ -131,7 +131,7 @@ def a_cursor_says_nothing_about_others(lab: Lab) -> None:
 
 
 def cold_entries_are_bounded_and_ordered(lab: Lab) -> None:
-    """`cold` gives what left before an instant and still has text, oldest insertion first."""
+    """`cold` returns entries that left before an instant and still have text, in order of insertion."""
     lab.put_many([make_entry(id=f"{n}") for n in range(6)])
     lab.change("0", state=EntryState.DELETED)
     lab.change("1", archived=True)

@@ -1,4 +1,4 @@
-"""Recorded searches: one sealed row for each memory, written over, without an event."""
+"""Recorded searches: one sealed row for each memory, which is overwritten, without an event."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def are_dropped_from_one_memory_or_all(lab: Lab) -> None:
 
 
 def go_with_their_transaction(lab: Lab) -> None:
-    """A body that fails keeps what was there."""
+    """A body that fails changes nothing."""
 
     def body(tx: WriteTx) -> None:
         tx.keep_searches(b"new")

@@ -1,4 +1,4 @@
-"""Snapshots: a read may stay open as long as it likes; no writer waits for it, and it sees no change.
+"""Snapshots: a read may stay open for any time; no writer waits for it, and it sees no change.
 
 A store whose readers and writers take turns (one in memory, for instance) may leave this capability out.
 """
@@ -46,7 +46,7 @@ def an_open_read_sees_no_change(lab: Lab) -> None:
 
 
 def an_open_read_keeps_what_a_filter_leaves(lab: Lab) -> None:
-    """Others search and change what few entries match; the open read finds those that did when it began."""
+    """While others search and change a filter's matches, the open read finds those from when it began."""
     where = Filter(tags=("t",))
     lab.put_many([make_entry(tags=("t",) if n % 100 == 50 else ()) for n in range(300)])
     lab.put("kettle", id="b", tags=("t",))

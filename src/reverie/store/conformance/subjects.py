@@ -1,4 +1,4 @@
-"""Subjects: every spelling of one is found by one look, in every memory, readable or not."""
+"""Subjects: one look-up finds every spelling of a subject, in every memory, readable or not."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def are_named_by_the_field_and_by_tags(lab: Lab) -> None:
 
 
 def are_found_in_every_memory_and_state_but_their_own_tenant_only(lab: Lab) -> None:
-    """Archived and deleted entries are found, purged ones are not; a bound ref limits the look."""
+    """Archived and deleted entries are found, purged ones are not; a bound ref limits the look-up."""
     lab.put(id="a", subject="ada", ref="one")
     lab.put(id="b", subject="ada", ref="two")
     lab.put(id="c", subject="ada", ref="one", tenant="rival")

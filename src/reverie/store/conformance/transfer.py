@@ -1,4 +1,4 @@
-"""Rows out and in as they are."""
+"""Transfer: rows are read and stored as they are."""
 
 from __future__ import annotations
 

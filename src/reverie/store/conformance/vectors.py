@@ -24,7 +24,7 @@ def _near(
 
 
 def are_exact(lab: Lab) -> None:
-    """The same order as a plain sum of products, ties by insertion, whatever the limit."""
+    """The order is that of a plain sum of products, ties by insertion, at every limit."""
     chance = random.Random(7)  # noqa: S311
     vectors = [[chance.randint(-127, 127) for _ in range(16)] for _ in range(300)]
     vectors += vectors[:20]
@@ -37,7 +37,7 @@ def are_exact(lab: Lab) -> None:
 
 
 def filters_do_not_shorten_the_list(lab: Lab) -> None:
-    """The best of those that match, even when everything nearer does not."""
+    """The best matching entries are found, even when no nearer entry matches."""
     near, far = _vector(127, 0, 0, 1), _vector(1, 127, 0, 1)
     lab.put_many([make_entry() for _ in range(200)], vector=(_MODEL, near))
     wanted = lab.put_many([make_entry(tags=("red",)) for _ in range(5)], vector=(_MODEL, far))
@@ -63,9 +63,9 @@ def follow_every_change(lab: Lab) -> None:
 
 
 def only_one_model_takes_part(lab: Lab) -> None:
-    """A vector of another model, or of another length, is no candidate; a zero vector finds nothing.
+    """A vector of another model, or of another length, is not a candidate; a zero vector finds nothing.
 
-    `name+2` is the model `name` over texts that were cut in another way: those are compared.
+    `name+2` is the model `name` over texts that were cut in another way; such vectors are compared.
     """
     two = lab.put(id="two", vector=("m2", _vector(1, 2)))
     other = lab.put(id="other", vector=("m9", _vector(1, 2)))
@@ -142,7 +142,7 @@ def missing_vectors_are_known(lab: Lab) -> None:
 
 
 def cosines_follow_every_change(lab: Lab) -> None:
-    """The same as a search by meaning would give: of the present vector, if there is one of that length."""
+    """Cosines are those of a search by meaning: of the present vector, if there is one of that length."""
     query = _vector(127, 0)
     entry = lab.put(id="a", vector=(_MODEL, _vector(127, 0)))
 
@@ -166,7 +166,7 @@ def cosines_follow_every_change(lab: Lab) -> None:
 
 
 def are_seen_inside_their_transaction(lab: Lab) -> None:
-    """A write sees its own vectors; when it fails, no transaction does."""
+    """A write sees its own vectors; when it fails, no other transaction sees them."""
     lab.put(id="a", vector=(_MODEL, _vector(1, 2)))
 
     def body(tx: WriteTx) -> None:

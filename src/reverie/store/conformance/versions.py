@@ -1,4 +1,4 @@
-"""Versions: changes are optimistic, and what may not change does not."""
+"""Versions: changes are optimistic, and immutable fields do not change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reverie.store.contract import WriteTx
 
 
 def go_up_by_one(lab: Lab) -> None:
-    """Every change is one version; the answer is the entry as stored."""
+    """Every change makes one version; the result is the entry as stored."""
     lab.put(id="a")
     assert lab.change("a", pinned=True).version == 2
     after = lab.change("a", pinned=False, attributes={"k": [1]}, held=True)
@@ -19,7 +19,7 @@ def go_up_by_one(lab: Lab) -> None:
 
 
 def an_unexpected_version_is_a_conflict(lab: Lab) -> None:
-    """Nothing changes, and the log says nothing."""
+    """Neither the entry nor the log changes."""
     lab.put(id="a")
     lab.change("a", pinned=True, expected=1)
     with refuses(Conflict, "version_conflict"):

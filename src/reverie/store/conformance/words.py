@@ -60,7 +60,7 @@ def a_term_is_data(lab: Lab) -> None:
 
 
 def filters_and_refs_apply(lab: Lab) -> None:
-    """Only what may be seen, of this ref."""
+    """Only visible entries of this ref are found."""
     lab.put("kettle", id="a", tags=("red",))
     lab.put("kettle", id="b")
     lab.put("kettle", id="c", ref="other")
@@ -96,13 +96,13 @@ def scores_follow_what_is_stored_now(lab: Lab) -> None:
 
 
 def ties_go_by_insertion(lab: Lab) -> None:
-    """Equal scores: the older entry first, always."""
+    """Of equal scores, the older entry always comes first."""
     entries = lab.put_many([make_entry(content="kettle") for _ in range(20)])
     assert [i for i, _ in _match(lab, ["kettle"], limit=20)] == [e.id for e in entries]
 
 
 def no_neighbour_moves_a_score(lab: Lab) -> None:
-    """The same memory next to a tenant full of the same words: the same scores, to the last bit."""
+    """A tenant full of the same words does not change a score by a single bit."""
     texts = ["kettle on the shelf", "shelf in the kitchen", "kitchen with a kettle and a kettle"]
     for tenant in ("alone", "beside"):
         lab.put_many([make_entry(id=f"{n}", content=text) for n, text in enumerate(texts)], tenant=tenant)

@@ -8,11 +8,11 @@ e.door, e.session, e.run, e.node, e.trust, e.state, e.created_at, e.expires_at, 
 e.version, e.born_seq, e.epoch, e.gone_seq
 
 -- name: brief
--- As much of an entry as a ranking needs, in the order of Brief.
+-- The columns of an entry that a ranking needs, in the order of Brief.
 e.n, coalesce(e.long_id, e.id), e.created_at, e.content, e.actor, e.session, e.subject, e.role
 
 -- name: filter_readable
--- Condition of an ordinary read.
+-- The condition of an ordinary read.
 e.state IN ('active', 'contested', 'pending_enrichment') AND NOT e.archived
 AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
 
@@ -84,12 +84,12 @@ SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq, position,
 set_config('reverie.tenant', n::text, true) FROM reverie.tenant WHERE name = %(name)s
 
 -- name: lock_head
--- The same, held until the transaction ends: other writers of this tenant wait here.
+-- The same, locked until the transaction ends: other writers of this tenant wait here.
 SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq, position,
 set_config('reverie.tenant', n::text, true) FROM reverie.tenant WHERE name = %(name)s FOR NO KEY UPDATE
 
 -- name: add_tenant
--- A new tenant, unless another transaction was first.
+-- Add a tenant, unless another transaction was first.
 INSERT INTO reverie.tenant (name, log_key, seq, epoch, hash, entries, bytes, rules_seq, position, created_at)
 VALUES (%s, %s, 0, 0, %s, 0, 0, 0, 0, %s) ON CONFLICT (name) DO NOTHING
 
@@ -99,7 +99,7 @@ UPDATE reverie.tenant SET seq = %s, epoch = %s, hash = %s, entries = %s, bytes =
 WHERE n = %s
 
 -- name: event_hash
--- Event of the log at a position.
+-- The hash of the event at a position of the log.
 SELECT hash FROM reverie.event WHERE tenant = %s AND seq = %s
 
 -- name: get
@@ -228,7 +228,7 @@ WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NOT NULL
 AND {filter}
 
 -- name: refs
--- The memories of a tenant with their readable entries, in a range of names.
+-- The memories of a tenant in a range of names, with the number of readable entries.
 SELECT ref, count(*) FROM reverie.entry WHERE tenant = %s AND ref >= %s AND ref < %s AND gone_seq IS NULL
 AND state <> 'draft' AND (expires_at IS NULL OR expires_at > %s) GROUP BY ref ORDER BY ref
 
@@ -245,7 +245,7 @@ WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || 
 AND (%(gone)s OR e.gone_seq + 0 IS NULL) AND {filter}
 
 -- name: pick_briefs
--- The same in brief.
+-- The same entries, in brief.
 SELECT {brief} FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.n = ANY(%(positions)s::bigint[]) AND e.ref || '' = %(ref)s
 AND (%(gone)s OR e.gone_seq + 0 IS NULL) AND {filter}
@@ -290,7 +290,7 @@ SELECT e.n FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.gone_seq IS NULL AND {filter}
 
 -- name: passing_tags
--- The same, led by tags: entries that have at least so many of them.
+-- The same, led by tags: entries that have at least a number of them.
 SELECT e.n FROM reverie.entry AS e
 WHERE e.tenant = %(tenant)s AND e.n = ANY(ARRAY(
   SELECT t.n FROM reverie.tag AS t
@@ -345,7 +345,7 @@ SELECT n FROM reverie.entry
 WHERE tenant = %(tenant)s AND ref = %(ref)s AND scrub_seq IS NOT NULL AND scrub_seq > %(since)s
 
 -- name: index_state
--- Readable entries, and those of them with a vector of a model.
+-- The number of readable entries, and of those with a vector of a model.
 SELECT count(*), count(r.n) FROM reverie.entry AS e
 LEFT JOIN reverie.recall AS r ON r.tenant = e.tenant AND r.ref = e.ref AND r.n = e.n AND r.model = %(model)s
 WHERE e.tenant = %(tenant)s AND (%(ref)s::text IS NULL OR e.ref = %(ref)s) AND e.gone_seq IS NULL
@@ -385,7 +385,7 @@ ON CONFLICT (tenant, ref, n) DO UPDATE SET seq = excluded.seq, again = true, col
 model = coalesce(excluded.model, r.model), vector = coalesce(excluded.vector, r.vector)
 
 -- name: cool_recall
--- An entry became the source of a dream.
+-- Mark the index row of an entry that became the source of a dream.
 UPDATE reverie.recall SET cold = true, seq = %s WHERE tenant = %s AND ref = %s AND n = %s
 
 -- name: cool_recall_many
@@ -411,22 +411,22 @@ INSERT INTO reverie.tag (tenant, ref, tag, n) VALUES (%s, %s, %s, %s) ON CONFLIC
 DELETE FROM reverie.tag WHERE tenant = %s AND ref = %s AND tag = %s AND n = %s
 
 -- name: add_about
--- An entry is about a subject.
+-- List an entry under a subject.
 INSERT INTO reverie.about (tenant, who, n) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING
 
 -- name: drop_about
--- An entry is no longer about a subject.
+-- Remove an entry from under a subject.
 DELETE FROM reverie.about WHERE tenant = %s AND who = ANY(%s::bytea[]) AND n = %s
 
 -- name: change
--- Mutable fields of an entry.
+-- Change mutable fields of an entry.
 UPDATE reverie.entry SET state = %s, archived = %s, pinned = %s, held = %s, attributes = %s, expires_at = %s,
 version = %s, gone_seq = %s, gone_at = CASE WHEN %s THEN NULL ELSE coalesce(%s, gone_at) END
 WHERE tenant = %s AND n = %s
 
 -- name: change_many
--- The same for several entries, a column to an array. They are named once more, so that they are found by the primary
--- key: of a join alone the planner may make a sweep through the table.
+-- The same for several entries, with an array for each column. The positions are bound once more, so that the primary key
+-- is used: for a join alone the planner may scan the table.
 UPDATE reverie.entry AS e SET state = u.state, archived = u.archived, pinned = u.pinned, held = u.held,
 attributes = u.attributes, expires_at = u.expires_at, version = u.version, gone_seq = u.gone_seq,
 gone_at = CASE WHEN u.back THEN NULL ELSE coalesce(u.gone_at, e.gone_at) END
@@ -448,12 +448,12 @@ pinned = false, version = version + 1, scrub_seq = %(seq)s, gone_seq = coalesce(
 gone_at = coalesce(gone_at, %(now)s) WHERE tenant = %(tenant)s AND n = %(n)s
 
 -- name: add_absence
--- A restored entry was gone in this interval.
+-- Record the interval in which a restored entry was gone.
 INSERT INTO reverie.absence (tenant, n, gone_seq, back_seq) VALUES (%s, %s, %s, %s)
 ON CONFLICT (tenant, n, gone_seq) DO UPDATE SET back_seq = excluded.back_seq
 
 -- name: drop_notes
--- Notes on the arrows of an entry are text about it.
+-- Remove the notes on the links of an entry: they are text about it.
 UPDATE reverie.link SET note = NULL
 WHERE tenant = %(tenant)s AND ref = %(ref)s AND (from_id = %(id)s OR to_id = %(id)s) AND note IS NOT NULL
 
@@ -462,17 +462,17 @@ WHERE tenant = %(tenant)s AND ref = %(ref)s AND (from_id = %(id)s OR to_id = %(i
 SELECT 1 FROM reverie.entry WHERE tenant = %s AND ref = %s AND id = %s
 
 -- name: add_link
--- An arrow between two entries.
+-- Add a link between two entries.
 INSERT INTO reverie.link (tenant, ref, from_id, type, to_id, note, n, long_from, long_to)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
 
 -- name: links_from
--- Arrows that start at some entries.
+-- Links that start at some entries.
 SELECT coalesce(long_from, from_id), coalesce(long_to, to_id), type, note FROM reverie.link
 WHERE tenant = %s AND ref = %s AND from_id = ANY(%s) ORDER BY n
 
 -- name: links_to
--- Arrows that end at some entries.
+-- Links that end at some entries.
 SELECT coalesce(long_from, from_id), coalesce(long_to, to_id), type, note FROM reverie.link
 WHERE tenant = %s AND ref = %s AND to_id = ANY(%s) ORDER BY from_id, type, to_id
 
@@ -502,7 +502,7 @@ FROM reverie.event WHERE tenant = %(tenant)s AND type = %(type)s AND seq > %(aft
 ORDER BY seq DESC LIMIT %(limit)s
 
 -- name: positions_at
--- The last log position at or before each instant, found by halving.
+-- The last log position at or before each instant, by binary search.
 WITH RECURSIVE look (at, low, high) AS (
   SELECT i, 0::bigint, %(head)s::bigint FROM unnest(%(instants)s::bigint[]) AS i
   UNION ALL
@@ -513,7 +513,7 @@ WITH RECURSIVE look (at, low, high) AS (
 SELECT at, low FROM look WHERE low = high
 
 -- name: stored_by
--- Number of entries stored up to each log position, found by halving: entries are numbered as they are stored.
+-- Number of entries stored up to each log position, by binary search: entries are numbered as they are stored.
 WITH RECURSIVE look (seq, low, high) AS (
   SELECT p, %(first)s::bigint, coalesce(
     (SELECT max(n) FROM reverie.entry WHERE tenant = %(tenant)s), %(first)s::bigint)
@@ -569,12 +569,12 @@ SELECT * FROM (
 ) AS newest WHERE body IS NOT NULL OR %(dropped)s ORDER BY key LIMIT %(limit)s
 
 -- name: add_document
--- The next version of a document.
+-- Add the next version of a document.
 INSERT INTO reverie.document (tenant, space, key, version, body, meta, updated_at, seq)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 
 -- name: trim_document
--- Old versions of a document.
+-- Remove old versions of a document.
 DELETE FROM reverie.document WHERE tenant = %s AND space = %s AND key = %s AND version <= %s
 
 -- name: answer
@@ -587,7 +587,7 @@ INSERT INTO reverie.answer (tenant, key, digest, answer, until) VALUES (%s, %s, 
 ON CONFLICT (tenant, key) DO UPDATE SET digest = excluded.digest, answer = excluded.answer, until = excluded.until
 
 -- name: trim_answers
--- Expired answers.
+-- Remove expired answers.
 DELETE FROM reverie.answer WHERE tenant = %s AND until <= %s
 
 -- name: searches
@@ -596,12 +596,12 @@ SELECT ref, body FROM reverie.searches WHERE tenant = %(tenant)s AND (%(ref)s::t
 ORDER BY ref
 
 -- name: keep_searches
--- The sealed searches of a memory, in place of those before.
+-- Replace the sealed searches of a memory.
 INSERT INTO reverie.searches (tenant, ref, body, at) VALUES (%s, %s, %s, %s)
 ON CONFLICT (tenant, ref) DO UPDATE SET body = excluded.body, at = excluded.at
 
 -- name: drop_searches
--- No searches of a memory, or of any.
+-- Remove the searches of a memory, or of every memory.
 DELETE FROM reverie.searches WHERE tenant = %(tenant)s AND (%(ref)s::text IS NULL OR ref = %(ref)s)
 
 -- name: claim
@@ -616,15 +616,15 @@ RETURNING 1
 SELECT name, holder, until FROM reverie.lease WHERE tenant = %s AND until > %s ORDER BY name COLLATE "C" LIMIT %s
 
 -- name: release
--- Give a lease back.
+-- Release a lease.
 DELETE FROM reverie.lease WHERE tenant = %s AND name = %s AND holder = %s
 
 -- name: wake
--- Have a tenant looked at by an instant.
+-- Wake a tenant at an instant, or earlier if that was planned.
 UPDATE reverie.tenant SET wake_at = %(at)s WHERE n = %(tenant)s AND (wake_at IS NULL OR wake_at > %(at)s)
 
 -- name: wake_exactly
--- Have a tenant looked at then and not earlier.
+-- Wake a tenant at an instant and not earlier.
 UPDATE reverie.tenant SET wake_at = %(at)s WHERE n = %(tenant)s AND wake_at IS DISTINCT FROM %(at)s
 
 -- name: tenants
@@ -632,7 +632,7 @@ UPDATE reverie.tenant SET wake_at = %(at)s WHERE n = %(tenant)s AND wake_at IS D
 SELECT name FROM reverie.tenant ORDER BY name
 
 -- name: awake
--- Tenants that are to be looked at.
+-- Tenants that are due.
 SELECT name FROM reverie.tenant WHERE wake_at <= %s ORDER BY wake_at, n
 
 -- name: key
@@ -646,7 +646,7 @@ SELECT id, tenant, digest, name, rights, authority, scopes, created_at, expires_
 WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)s ORDER BY created_at, id
 
 -- name: add_key
--- A new key.
+-- Add a key.
 INSERT INTO reverie.api_key (id, tenant, digest, name, rights, authority, scopes, created_at, expires_at, revoked_at)
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 
@@ -659,7 +659,7 @@ UPDATE reverie.api_key SET revoked_at = %s WHERE id = %s RETURNING 1
 SELECT value FROM reverie.setting WHERE name = %s
 
 -- name: set_setting
--- Keep a host-wide value.
+-- Store a host-wide value.
 INSERT INTO reverie.setting (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 
 -- name: take_setting
@@ -667,32 +667,32 @@ INSERT INTO reverie.setting (name, value) VALUES (%s, %s) ON CONFLICT (name) DO 
 DELETE FROM reverie.setting WHERE name = %s RETURNING value
 
 -- name: owe_vacuum
--- Text was destroyed here: a note that VACUUM has not seen yet, one row a transaction, so that no two wait for each other.
+-- Note that text was destroyed and VACUUM is pending: one row for each transaction, so that no two wait for each other.
 INSERT INTO reverie.setting (name, value) VALUES ('vacuum/' || %s, '')
 
 -- name: vacuum_owed
--- The notes of every process.
+-- The pending notes of every process.
 SELECT name FROM reverie.setting WHERE name LIKE 'vacuum/%'
 
 -- name: vacuum_done
--- VACUUM came after these notes.
+-- Remove notes after VACUUM.
 DELETE FROM reverie.setting WHERE name = ANY(%s)
 
 -- name: sums_of_rows
--- The columns in which the server keeps a sum of each row, and how it is made.
+-- The columns in which the server keeps a checksum of each row, and their expressions.
 SELECT c.relname, a.attname, pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
 JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum JOIN pg_class c ON c.oid = d.adrelid
 WHERE c.relnamespace = 'reverie'::regnamespace AND a.attgenerated = 's' ORDER BY c.relname
 
 -- name: labels
--- Subject, tags and index keys of every entry that is about somebody.
+-- Subject, tags and index keys of every entry that has a subject.
 SELECT e.subject, e.tags, array_agg(a.who) FILTER (WHERE a.who IS NOT NULL)
 FROM reverie.entry AS e LEFT JOIN reverie.about AS a ON a.tenant = e.tenant AND a.n = e.n
 WHERE e.tenant = %(tenant)s AND (e.subject IS NOT NULL OR e.tags LIKE '%%subject:%%')
 GROUP BY e.n, e.subject, e.tags
 
 -- name: tagged
--- Tags of every entry, and those it is listed under: of an entry, of rows that belong to none.
+-- The tags of every entry, and the tags under which it is listed; also tag rows without an entry.
 SELECT e.tags, array_agg(t.tag) FILTER (WHERE t.tag IS NOT NULL)
 FROM (SELECT n, ref, tags FROM reverie.entry WHERE tenant = %(tenant)s) AS e
 FULL JOIN (SELECT n, ref, tag FROM reverie.tag WHERE tenant = %(tenant)s) AS t ON t.n = e.n AND t.ref = e.ref

@@ -7,7 +7,7 @@ e.node, e.trust, e.state, e.created_at, e.expires_at, e.pinned, e.archived, e.he
 e.version, e.born_seq, e.epoch, e.gone_seq
 
 -- name: brief
--- As much of an entry as a ranking needs, in the order of Brief.
+-- The columns of an entry that a ranking needs, in the order of Brief.
 e.n, e.id, e.created_at, e.content, e.actor, e.session, e.subject, e.role
 
 -- name: filter
@@ -36,7 +36,7 @@ AND (:any_tags IS NULL OR EXISTS (
   ON tag.tenant = e.tenant AND tag.ref = e.ref AND tag.tag = wanted.value AND tag.n = e.n))
 
 -- name: readable
--- The same for the Filter that nearly every read has: what an ordinary read shows.
+-- The conditions of the Filter of nearly every read.
 e.state IN ('active', 'contested', 'pending_enrichment') AND e.archived = 0
 AND (e.expires_at IS NULL OR e.expires_at > :now)
 
@@ -167,19 +167,19 @@ AND (:without_kinds IS NULL OR e.kind NOT IN (SELECT value FROM json_each(:witho
 AND (:actor IS NULL OR e.actor = :actor)
 
 -- name: count_hot
--- The same for all of a ref, also expired ones: nothing is compared, so it takes half as long.
+-- All readable entries of a ref, including expired ones. Nothing is compared, so it takes half as long.
 SELECT count(*) FROM entry AS e INDEXED BY entry_facets
 WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND e.state <> 'draft'
 
 -- name: count_expired
--- Of those, the expired ones.
+-- The number of expired ones among them.
 SELECT count(*) FROM entry AS e INDEXED BY entry_expiry
 WHERE e.tenant = :tenant AND e.expires_at <= :now AND e.expires_at IS NOT NULL AND e.state <> 'erased'
 AND e.ref = :ref AND e.gone_seq IS NULL AND e.state <> 'draft'
 
 -- name: count_by
--- Of those, the ones that an actor wrote from a log position on, kind by kind: the index leads to them. Comparing the
--- actor of every entry takes as long as counting them.
+-- The number that an actor wrote from a log position on, kind by kind, by an index. Comparing the actor of every entry
+-- takes as long as counting all.
 WITH RECURSIVE named (kind) AS (
   SELECT min(kind) FROM entry INDEXED BY entry_facets
   WHERE tenant = :tenant AND ref = :ref AND gone_seq IS NULL AND state <> 'draft'
@@ -198,7 +198,7 @@ AND (:actor IS NULL OR e.actor = :actor)
 AND e.born_seq >= :not_from
 
 -- name: count_in_sessions
--- Number of those with a session.
+-- The number of entries with a session among them.
 SELECT count(*) FROM entry AS e INDEXED BY entry_session
 WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND e.session IS NOT NULL AND e.state <> 'draft'
 AND (e.expires_at IS NULL OR e.expires_at > :now)
@@ -208,7 +208,7 @@ AND (:actor IS NULL OR e.actor = :actor)
 AND (:not_actor IS NULL OR e.actor <> :not_actor OR e.born_seq < :not_from)
 
 -- name: refs
--- The memories of a tenant with their readable entries, in a range of names.
+-- The memories of a tenant in a range of names, with the number of readable entries.
 SELECT ref, count(*) FROM entry INDEXED BY entry_facets WHERE tenant = ? AND ref >= ? AND ref < ? AND gone_seq IS NULL AND state <> 'draft'
 AND (expires_at IS NULL OR expires_at > ?) GROUP BY ref ORDER BY ref
 
@@ -223,7 +223,7 @@ SELECT {columns} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = 
 WHERE e.tenant = :tenant AND e.ref = :ref AND (:gone OR e.gone_seq IS NULL) AND {filter}
 
 -- name: pick_briefs
--- The same in brief.
+-- The same entries, in brief.
 SELECT {brief} FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
 WHERE e.tenant = :tenant AND e.ref = :ref AND (:gone OR e.gone_seq IS NULL) AND {filter}
 
@@ -273,7 +273,7 @@ WHERE e.tenant = :tenant AND e.ref = :ref AND e.kind = k.kind AND e.actor = :act
 AND e.state <> 'draft' AND {filter}
 
 -- name: passing_tags
--- The same, led by tags: entries that have at least so many of them.
+-- The same, led by tags: entries that have at least a number of them.
 SELECT e.n FROM (
   SELECT n FROM tag WHERE tenant = :tenant AND ref = :ref AND tag IN (SELECT value FROM json_each(:led))
   GROUP BY n HAVING count(*) >= :least
@@ -281,8 +281,8 @@ SELECT e.n FROM (
 WHERE e.tenant = :tenant AND e.ref = :ref AND e.gone_seq IS NULL AND {filter}
 
 -- name: before
--- The readable entry before each position in its ref, by time and then by insertion. First the same instant is asked for
--- and then another: one comparison of (created_at, n) would walk all entries of the instant.
+-- The readable entry before each position in its ref, by time and then by insertion. The same instant is searched first
+-- and then earlier ones: one comparison of (created_at, n) would walk all entries of the instant.
 SELECT p.value,
   coalesce(
     (SELECT b.n FROM entry AS b WHERE b.tenant = e.tenant AND b.ref = e.ref AND b.gone_seq IS NULL
@@ -295,7 +295,7 @@ FROM json_each(:positions) AS p CROSS JOIN entry AS e ON e.n = p.value
 WHERE e.tenant = :tenant AND e.ref = :ref
 
 -- name: after
--- The one after it.
+-- The readable entry after each position.
 SELECT p.value,
   coalesce(
     (SELECT a.n FROM entry AS a WHERE a.tenant = e.tenant AND a.ref = e.ref AND a.gone_seq IS NULL
@@ -316,7 +316,7 @@ SELECT n, words, vector, (SELECT name FROM model WHERE k = recall.model) FROM re
 WHERE tenant = :tenant AND ref = :ref AND again AND seq > :since AND n <= :after AND NOT cold
 
 -- name: index_new
--- The same, past the new rows of all the tenant's memories: a look at the end when those are few.
+-- The same, read from the end of the rows of all memories of the tenant: for when few are new.
 SELECT n, words, vector, (SELECT name FROM model WHERE k = recall.model) FROM recall WHERE n > max(:after, :first) AND n <= :last AND tenant = :tenant AND ref = :ref AND NOT cold
 UNION ALL
 SELECT n, words, vector, (SELECT name FROM model WHERE k = recall.model) FROM recall INDEXED BY recall_again
@@ -336,7 +336,7 @@ SELECT n FROM recall INDEXED BY recall_cold WHERE tenant = :tenant AND ref = :re
 SELECT n FROM entry INDEXED BY entry_gone WHERE tenant = :tenant AND gone_seq > :since AND ref = :ref
 
 -- name: index_state
--- Readable entries, and those of them with a vector of a model.
+-- The number of readable entries, and of those with a vector of a model.
 SELECT count(*), count(r.n) FROM entry AS e
 LEFT JOIN recall AS r ON r.n = e.n
 AND r.model = (SELECT k FROM model WHERE name = :model)
@@ -357,11 +357,11 @@ ORDER BY e.n LIMIT :limit
 SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq FROM tenant WHERE name = ?
 
 -- name: wake
--- Have a tenant looked at by an instant.
+-- Wake a tenant at an instant, or earlier if that was planned.
 UPDATE tenant SET wake_at = :at WHERE n = :tenant AND (wake_at IS NULL OR wake_at > :at)
 
 -- name: wake_exactly
--- Have a tenant looked at then and not earlier.
+-- Wake a tenant at an instant and not earlier.
 UPDATE tenant SET wake_at = :at WHERE n = :tenant AND wake_at IS NOT :at
 
 -- name: tenant_to_write
@@ -374,11 +374,11 @@ SELECT n, log_key, seq, epoch, hash, entries, bytes, rules_seq,
 SELECT name FROM tenant ORDER BY name
 
 -- name: awake
--- Tenants that are to be looked at.
+-- Tenants that are due.
 SELECT name FROM tenant WHERE wake_at <= ? ORDER BY wake_at, n
 
 -- name: add_tenant
--- A new tenant with an empty log.
+-- Add a tenant with an empty log.
 INSERT INTO tenant (name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at)
 VALUES (?, ?, 0, 0, ?, 0, 0, 0, ?)
 
@@ -408,7 +408,7 @@ ON CONFLICT (n) DO UPDATE SET seq = excluded.seq, again = 1, cold = excluded.col
 model = coalesce(excluded.model, model), vector = coalesce(excluded.vector, vector)
 
 -- name: cool_recall
--- An entry became the source of a dream.
+-- Mark the index row of an entry that became the source of a dream.
 UPDATE recall SET cold = 1, seq = ? WHERE tenant = ? AND ref = ? AND n = ?
 
 -- name: drop_recall
@@ -424,11 +424,11 @@ INSERT OR IGNORE INTO tag (tenant, ref, tag, n) VALUES (?, ?, ?, ?)
 DELETE FROM tag WHERE tenant = ? AND ref = ? AND tag = ? AND n = ?
 
 -- name: add_about
--- An entry is about a subject.
+-- List an entry under a subject.
 INSERT OR IGNORE INTO about (tenant, who, n) VALUES (?, ?, ?)
 
 -- name: drop_about
--- An entry is no longer about a subject.
+-- Remove an entry from under a subject.
 DELETE FROM about WHERE tenant = ? AND who = ? AND n = ?
 
 -- name: model
@@ -436,11 +436,11 @@ DELETE FROM about WHERE tenant = ? AND who = ? AND n = ?
 SELECT k FROM model WHERE name = ?
 
 -- name: add_model
--- A new embedding model.
+-- Add an embedding model.
 INSERT INTO model (name) VALUES (?) RETURNING k
 
 -- name: change
--- Mutable fields of an entry.
+-- Change mutable fields of an entry.
 UPDATE entry SET state = ?, archived = ?, pinned = ?, held = ?, attributes = ?, expires_at = ?, version = ?,
 gone_seq = ?, gone_at = CASE WHEN ? THEN NULL ELSE coalesce(?, gone_at) END
 WHERE tenant = ? AND n = ?
@@ -460,11 +460,11 @@ UPDATE entry SET n = -n WHERE tenant = :tenant AND n = :n;
 UPDATE entry SET n = -n WHERE tenant = :tenant AND n = -:n
 
 -- name: add_absence
--- A restored entry was gone in this interval.
+-- Record the interval in which a restored entry was gone.
 INSERT OR REPLACE INTO absence (tenant, n, gone_seq, back_seq) VALUES (?, ?, ?, ?)
 
 -- name: drop_notes
--- Notes on the arrows of an entry are text about it.
+-- Remove the notes on the links of an entry: they are text about it.
 UPDATE link SET note = NULL WHERE tenant = :tenant AND ref = :ref AND (from_id = :id OR to_id = :id) AND note IS NOT NULL
 
 -- name: id_taken
@@ -472,17 +472,17 @@ UPDATE link SET note = NULL WHERE tenant = :tenant AND ref = :ref AND (from_id =
 SELECT 1 FROM entry WHERE tenant = ? AND ref = ? AND id = ?
 
 -- name: add_link
--- An arrow between two entries.
+-- Add a link between two entries.
 INSERT OR IGNORE INTO link (tenant, ref, from_id, type, to_id, note, n)
 VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: links_from
--- Arrows that start at some entries.
+-- Links that start at some entries.
 SELECT from_id, to_id, type, note FROM link
 WHERE tenant = ? AND ref = ? AND from_id IN (SELECT value FROM json_each(?)) ORDER BY n
 
 -- name: links_to
--- Arrows that end at some entries.
+-- Links that end at some entries.
 SELECT from_id, to_id, type, note FROM link INDEXED BY link_to
 WHERE tenant = ? AND ref = ? AND to_id IN (SELECT value FROM json_each(?)) ORDER BY from_id, type, to_id
 
@@ -512,7 +512,7 @@ FROM event INDEXED BY event_type WHERE type = :type AND n > :first + :after AND 
 ORDER BY n DESC LIMIT :limit
 
 -- name: positions_at
--- The last log position at or before each instant, found by halving.
+-- The last log position at or before each instant, by binary search.
 WITH RECURSIVE look (at, low, high) AS (
   SELECT value, 0, :head FROM json_each(:instants)
   UNION ALL
@@ -522,7 +522,7 @@ WITH RECURSIVE look (at, low, high) AS (
 SELECT at, low FROM look WHERE low = high
 
 -- name: stored_by
--- Number of entries stored up to each log position, found by halving: entries are numbered as they are stored.
+-- Number of entries stored up to each log position, by binary search: entries are numbered as they are stored.
 WITH RECURSIVE look (seq, low, high) AS (
   SELECT value, :first, coalesce((SELECT max(n) FROM entry WHERE n > :first AND n <= :last), :first)
   FROM json_each(:positions)
@@ -579,11 +579,11 @@ AND substr(key, 1, length(:prefix)) = :prefix
 GROUP BY key HAVING body IS NOT NULL OR :dropped ORDER BY key LIMIT :limit
 
 -- name: add_document
--- The next version of a document.
+-- Add the next version of a document.
 INSERT INTO document (tenant, space, key, version, body, meta, updated_at, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: trim_document
--- Old versions of a document.
+-- Remove old versions of a document.
 DELETE FROM document WHERE tenant = ? AND space = ? AND key = ? AND version <= ?
 
 -- name: answer
@@ -595,7 +595,7 @@ SELECT digest, answer FROM answer WHERE tenant = ? AND key = ? AND until > ?
 INSERT OR REPLACE INTO answer (tenant, key, digest, answer, until) VALUES (?, ?, ?, ?, ?)
 
 -- name: trim_answers
--- Expired answers.
+-- Remove expired answers.
 DELETE FROM answer WHERE tenant = ? AND until <= ?
 
 -- name: searches
@@ -603,11 +603,11 @@ DELETE FROM answer WHERE tenant = ? AND until <= ?
 SELECT ref, body FROM searches WHERE tenant = :tenant AND (:ref IS NULL OR ref = :ref) ORDER BY ref
 
 -- name: keep_searches
--- The sealed searches of a memory, in place of those before.
+-- Replace the sealed searches of a memory.
 INSERT OR REPLACE INTO searches (tenant, ref, body, at) VALUES (?, ?, ?, ?)
 
 -- name: drop_searches
--- No searches of a memory, or of any.
+-- Remove the searches of a memory, or of every memory.
 DELETE FROM searches WHERE tenant = :tenant AND (:ref IS NULL OR ref = :ref)
 
 -- name: claim
@@ -622,7 +622,7 @@ RETURNING 1
 SELECT name, holder, until FROM lease WHERE tenant = ? AND until > ? ORDER BY name LIMIT ?
 
 -- name: release
--- Give a lease back.
+-- Release a lease.
 DELETE FROM lease WHERE tenant = ? AND name = ? AND holder = ?
 
 -- name: key
@@ -635,7 +635,7 @@ SELECT id, tenant, digest, name, rights, authority, scopes, created_at, expires_
 WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created_at, id
 
 -- name: add_key
--- A new key.
+-- Add a key.
 INSERT INTO api_key (id, tenant, digest, name, rights, authority, scopes, created_at, expires_at, revoked_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
@@ -648,7 +648,7 @@ UPDATE api_key SET revoked_at = ? WHERE id = ? RETURNING 1
 SELECT value FROM setting WHERE name = ?
 
 -- name: set_setting
--- Keep a host-wide value.
+-- Store a host-wide value.
 INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 
 -- name: take_setting
