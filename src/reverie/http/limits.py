@@ -66,7 +66,7 @@ class AtOnce:
         """Count one while the block runs. Raises RateLimited when the key has as many as it may."""
         with self._lock:
             if self._most and self._open[key_id] >= self._most:
-                raise _refused(f"This key has {self._most} {self._of} already.", self._retry_after)
+                raise _refused(f"This key already has {self._most} {self._of}.", self._retry_after)
             self._open[key_id] += 1
         try:
             yield
@@ -96,7 +96,7 @@ class Limits:
             bytes=RateLimit(size, size * _BURST_SECONDS, of="bytes"),
             entries=RateLimit(entries, entries * _BURST_SECONDS, of="entries"),
             streams=AtOnce(settings.streams_per_key, of="open streams", retry_after=10),
-            heavy=AtOnce(settings.heavy_per_key, of="dreams, exports, imports, scans or proofs", retry_after=5),
+            heavy=AtOnce(settings.heavy_per_key, of="running dreams, exports, imports, scans or proofs", retry_after=5),
         )
 
 

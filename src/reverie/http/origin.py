@@ -95,7 +95,7 @@ class OriginPolicy:
             elif name == b"sec-fetch-site":
                 sites.append(value)
         if len(sent) > 1 or (not sent and self.hosts is not None):
-            return OriginRefusal(400, "validation_error", "Send the header Host, once.")
+            return OriginRefusal(400, "validation_error", "Send exactly one Host header.")
         host = split_host(sent[0]) if sent else None
         if sent and host is None:
             return OriginRefusal(400, "validation_error", "The header Host is not NAME or NAME:PORT.")
@@ -109,7 +109,7 @@ class OriginPolicy:
         else:
             allowed = _OWN_SITES.issuperset(sites)
         if not allowed:
-            said = "Web pages of another origin may not ask here. List those that may in REVERIE_ALLOWED_ORIGINS."
+            said = "Web pages of other origins may not call this server. List exceptions in REVERIE_ALLOWED_ORIGINS."
             return OriginRefusal(403, "forbidden_origin", said)
         return None
 
@@ -125,7 +125,7 @@ class OriginPolicy:
         if not self._serves(*named, scope):
             return _FOREIGN_HOST
         if host is not None and (named[0], named[1] or standard) != (host[0], host[1] or standard):
-            return OriginRefusal(400, "validation_error", "The target and the header Host name two servers.")
+            return OriginRefusal(400, "validation_error", "The target and the Host header name different servers.")
         return None
 
     def shared_with(self, scope: Scope) -> bytes | None:

@@ -36,7 +36,7 @@ NEXT = {
     "key_revoked": "Ask for a new key: `reverie keys create`.",
     "forbidden": "Use a key that has the right or scope named in details.",
     "forbidden_host": "Use a name that the server answers to, or add this one to REVERIE_ALLOWED_HOSTS.",
-    "forbidden_origin": "Ask from a program, or add the page's origin to REVERIE_ALLOWED_ORIGINS.",
+    "forbidden_origin": "Call from a program, or add the page's origin to REVERIE_ALLOWED_ORIGINS.",
     "version_conflict": "Read the entry again and repeat the change with its new ETag.",
     "idempotency_key_reused": "Use a new Idempotency-Key for a new request.",
     "rate_limited": "Wait as many seconds as the header Retry-After says.",
