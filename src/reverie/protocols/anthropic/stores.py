@@ -30,6 +30,7 @@ MOST_LOOKED_AT = 1000
 """Documents looked at for one page, when filters leave most of them out."""
 _STORES = "stores"
 _PAGE = 500
+_MOST_OF_SUBJECT = 256
 _OWN = Filter(kinds=(FILE_KIND,), archived=None, expired=None)
 
 
@@ -360,7 +361,7 @@ def check_description(description: str) -> None:
 
 
 def check_metadata(metadata: Mapping[str, str], *, whole: bool = True) -> None:
-    """At most 16 pairs, keys of 1 to 64 and values of up to 512 characters."""
+    """At most 16 pairs, keys of 1 to 64 and values of up to 512 characters; a subject has up to 256, as in entries."""
     if whole and len(metadata) > 16:
         raise Invalid("metadata: it has at most 16 pairs.", pointer="/metadata")
     for key, value in metadata.items():
@@ -368,6 +369,8 @@ def check_metadata(metadata: Mapping[str, str], *, whole: bool = True) -> None:
             raise Invalid("metadata: a key has 1 to 64 characters.", pointer="/metadata")
         if len(value) > 512:
             raise Invalid("metadata: a value has at most 512 characters.", pointer="/metadata")
+        if key == SUBJECT and len(value) > _MOST_OF_SUBJECT:
+            raise Invalid(f"{SUBJECT}: it has at most {_MOST_OF_SUBJECT} characters.", pointer=f"/metadata/{SUBJECT}")
         _check_text(key + value, "metadata")
 
 

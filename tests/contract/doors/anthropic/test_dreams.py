@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from anthropic import Anthropic, APIStatusError
 from tests.contract.doors.anthropic.conftest import Live, refused
+from tests.contract.doors.conftest import Caller
 from tests.stores import on_one_store
 
 from reverie.core.entry import Scope
@@ -570,6 +571,14 @@ def test_a_dry_run_stores_nothing(client: Anthropic, store: str) -> None:
     assert client.beta.dreams.list().data == []
     assert len(client.beta.memory_stores.list().data) == 1
     assert texts(client, store) == before
+
+
+def test_a_dry_run_without_a_change_is_as_the_document_says(live: Live, tenant: str, client: Anthropic) -> None:
+    store = client.beta.memory_stores.create(name="empty").id
+    caller = Caller(live.server.app, key=live.key(tenant)[1])  # holds every answer against the document
+    inputs = [{"type": "memory_store", "memory_store_id": store}]
+    answer = caller.post("/anthropic/v1/dreams", {"inputs": inputs, "model": MODEL, "reverie": {"dry_run": True}})
+    assert answer.json()["reverie"]["estimate"]["unchanged"] is True
 
 
 def test_pinned_and_excluded_files_stay(

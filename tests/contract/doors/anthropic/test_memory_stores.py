@@ -74,6 +74,14 @@ def test_an_update_is_a_patch(client: Anthropic) -> None:
     assert client.beta.memory_stores.retrieve(made.id).metadata == {"keep": "1", "new": "3"}
 
 
+def test_a_subject_that_no_entry_can_have_is_refused(client: Anthropic) -> None:
+    stores = client.beta.memory_stores
+    refused(lambda: stores.create(name="a", metadata={"reverie.subject": "x" * 257}), 400)
+    made = stores.create(name="a", metadata={"reverie.subject": "x" * 256}).id
+    stores.memories.create(made, path="/a", content="one")
+    refused(lambda: stores.update(made, metadata={"reverie.subject": "y" * 257}), 400)
+
+
 def test_lists_are_newest_first_and_filtered(client: Anthropic) -> None:
     made = [client.beta.memory_stores.create(name=f"s{n}") for n in range(5)]
     client.beta.memory_stores.archive(made[1].id)

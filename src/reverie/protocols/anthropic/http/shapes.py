@@ -202,6 +202,7 @@ class Report(Shape):
     files: FileCounts
     left_for_later: int
     archive_sha256: str
+    unchanged: bool | UnsetType = UNSET
 
 
 class DreamAdded(Shape):
