@@ -235,9 +235,10 @@ class Redactor:
         def names(node: dict[str, JSON]) -> dict[str, str]:
             renamed = {key: key for key in node if not clean[key].findings}
             taken = set(renamed)
+            tried: dict[str, int] = {}
             for key in node:
                 if clean[key].findings:
-                    renamed[key] = self._fresh(clean[key].text, taken, known)
+                    renamed[key] = self._fresh(clean[key].text, taken, tried, known)
                     taken.add(renamed[key])
             return {key: renamed[key] for key in node}
 
@@ -265,12 +266,17 @@ class Redactor:
         rebuilt = tree.rebuild(value, string, renaming)
         return rebuilt, MappingProxyType(dict(findings))
 
-    def _fresh(self, key: str, taken: set[str], known: KnownSecrets) -> str:
-        """Return `key` if it is free, else its first numbered form that is free and needs no redaction."""
-        number, candidate = 1, key
+    def _fresh(self, key: str, taken: set[str], tried: dict[str, int], known: KnownSecrets) -> str:
+        """Return `key` if it is free, else its first numbered form that is free and needs no redaction.
+
+        `tried`: the last number used for each key, below which no form is free any more.
+        """
+        number = tried.get(key, 0) + 1
+        candidate = key if number == 1 else f"{key} ({number})"
         while candidate in taken or (number > 1 and self.text(candidate, known).findings):
             number += 1
             candidate = f"{key} ({number})"
+        tried[key] = number
         return candidate
 
     def _under(self, key: str, text: str, known: KnownSecrets, findings: Counter[str]) -> str:
