@@ -456,9 +456,9 @@ class AsyncRef:
 
         `since` and `until` are times or words ("yesterday", "3d", "2026-11-01"). They and dates in the query are read
         in the time zone `zone`, such as "Europe/Lisbon"; by default that of the tenant's policy. With
-        `include="superseded"` entries that consolidation replaced follow their successors. When nothing answers well,
-        the sources of dreams are searched too: such hits are `cold` and name the `dream` that holds them. With
-        `deep="always"` or `"never"` they are searched always, or never.
+        `include="superseded"`, superseded entries follow their successors. When nothing answers well, the sources of
+        dreams are searched too: such hits are `cold` and name the `dream` that holds them. With `deep="always"` or
+        `"never"` they are searched always, or never.
         """
         return await self._run(
             functools.partial(

@@ -127,7 +127,7 @@ class RemoteArchives(RemoteUseCase):
         return results
 
     def index_page(self, actor: Actor, *, ref: str | None = None) -> str:
-        """The same for people."""
+        """The memory index as a page for people."""
         return index_page(self.index(actor, ref=ref))
 
 

@@ -158,7 +158,7 @@ def _fates(report: DreamReport) -> dict[str, int]:
 
 
 def _contradiction(memory: reverie.Memory, report: DreamReport, text: str) -> Traced:
-    """A line that says what holds now and what held before, with the words it was made from."""
+    """A line with a current statement and the earlier one that it replaced, and the words it was made from."""
     lines = text.split("\n")
     originals = memory.dreams.diff(report.id).texts
     for statement in report.statements:

@@ -22,7 +22,7 @@ def fits(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> Iterator[Item]:
-    """One record per observation, its subject the entity; one per relation, linked to what it relates."""
+    """One record per observation, with the entity as subject; one per relation, linked to its entities."""
     first: dict[str, str] = {}
     for number, line in json_lines(path, EXPECTED):
         if isinstance(line, dict) and line.get("type") == "entity":

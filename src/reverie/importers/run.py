@@ -257,7 +257,7 @@ class Importer:
         return sum(map(len, by_ref.values()))
 
     def _states(self, places: Sequence[tuple[str, str]]) -> list[tuple[EntryState, int] | None]:
-        """State and version of what is stored at places (ref, id): one question for each memory."""
+        """State and version of the entries at these places (ref, id): one request for each memory."""
         unknown: dict[str, list[str]] = {}
         for ref, entry_id in places:
             if (ref, entry_id) not in self._there:

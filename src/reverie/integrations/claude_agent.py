@@ -58,7 +58,7 @@ class ReverieSessionStore:
         return await anyio.to_thread.run_sync(self._list_subkeys, key)
 
     async def delete(self, key: Key) -> None:
-        """Delete a transcript; without a subpath also those of its subagents. Undone with `restore` for some days."""
+        """Delete a transcript and, without a subpath, those of its subagents. `restore` can undo it for some days."""
         await anyio.to_thread.run_sync(self._delete, key)
 
     def _append(self, key: Key, entries: Sequence[Mapping[str, Any]]) -> None:

@@ -339,7 +339,7 @@ def _check(op: Op) -> None:
 
 
 def _key(op: Op) -> Any:
-    """The same for reads that ask the same; one that holds a list or a filter is its own."""
+    """A key that is equal for equal reads; a read that holds a list or a filter equals no other."""
     try:
         hash(op)
     except TypeError:

@@ -1,8 +1,8 @@
 """The agenda of a tenant: the work due now, and the time of the next look.
 
-Workers look at tenants that are awake, not at all of them. Saving a schedule, beginning a run, keeping a commitment
-or queuing a job wakes the tenant in that same transaction; a look finds what is due and says when the next look
-is, in one transaction as well. So nothing comes between, and a tenant with nothing to do costs nothing.
+Workers look at the tenants that are awake, not at all of them. Saving a schedule, beginning a run, keeping a commitment
+or queuing a job wakes the tenant in the same transaction. A look finds the due work and sets the time of the next look,
+also in one transaction. So no work is missed in between, and a tenant with nothing to do costs nothing.
 """
 
 from __future__ import annotations

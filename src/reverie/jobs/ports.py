@@ -1,4 +1,4 @@
-"""The use cases that jobs call, and the observer they report to. Those of higher layers are ports."""
+"""The use cases that jobs call, and the observer they report to. Use cases of higher layers are ports."""
 
 from __future__ import annotations
 

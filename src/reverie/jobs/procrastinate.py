@@ -4,8 +4,8 @@ The engine is only transport. What may happen once is decided in the store: a ti
 lease, a dream by its id. So a job that is delivered twice, or whose worker was declared dead too early, does no harm.
 
 Fairness: a job gets a number, one above the tenant's newest that waits, but not below the newest that runs; lower
-numbers go first. A tenant with ten thousand jobs waits behind one with a single job, and neither starves. Of one
-tenant only so many jobs run at once: its jobs are spread over that many locks.
+numbers go first. A tenant with ten thousand jobs waits behind one with a single job, and neither starves. The number of
+jobs of one tenant that run at once is limited: its jobs are spread over that many locks.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class EngineWorker:
         self._observer = observer or Observer()
         self._jobs = Tasks(host, pausing)
         self._left: deque[str] = deque()
-        """Tenants that the round at hand has not come to yet."""
+        """Tenants that the current round has not reached."""
         self._rounds = 0
         self._over = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -36,7 +36,7 @@ class TaskResult(Struct, frozen=True):
 
     result: Mapping[str, Any]
     took: bool = True
-    """False: another worker had it, or there was nothing left to do."""
+    """False: another worker took it, or there was nothing left to do."""
 
 
 class Tasks:
@@ -115,7 +115,7 @@ class Tasks:
         return TaskResult({"dreams": int(bool(self._as_run(job, DISTILL, dream_id, dream)))})
 
     def _as_run(self, job: Job, workflow: str, run_id: str, body: Callable[[Actor], T]) -> T | None:
-        """A pass as a run of its own; None when an earlier attempt got through."""
+        """Do a pass as a run of its own; None when an earlier attempt succeeded."""
         ref, actor = job.arguments["ref"], self._host.system_actor(job.tenant)
 
         def go(named: str | None) -> T:

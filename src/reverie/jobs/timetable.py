@@ -228,7 +228,7 @@ def stored_schedules(tx: ReadTx) -> list[Schedule]:
 
 
 def live_schedules(tx: ReadTx) -> list[Schedule]:
-    """Those that may be due: not the nightly one of a tenant in which nothing happened since a night without work."""
+    """The schedules that may be due: all but a nightly one when nothing happened since its last night without work."""
     head = tx.head().seq
     return [schedule for schedule in stored_schedules(tx) if not schedule.quiet_seq or schedule.quiet_seq != head]
 

@@ -80,7 +80,7 @@ class Worker:
             self._threads.append(thread)
 
     def stop(self, *, patience_seconds: float = 30.0) -> None:
-        """End after the job at hand."""
+        """Stop after the current job."""
         self._stop.set()
         until = time.monotonic() + patience_seconds
         for thread in self._threads:

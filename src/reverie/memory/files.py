@@ -74,7 +74,7 @@ class File(Struct, frozen=True):
     text: bool = True
     """Whether the newest version is an entry; blank text is not."""
     position: int = 0
-    """Of that entry."""
+    """Position of the entry of the newest version."""
     recent: tuple[str, ...] = ()
     """Ids of the newest versions, newest first."""
 

@@ -21,14 +21,14 @@ class Day(Struct, frozen=True):
     """A day, or a few, of a tenant's log."""
 
     at: int
-    """Its midnight, UTC."""
+    """Midnight at which it begins, UTC."""
     days: int
     changes: int
     """Events of the log."""
     entries: int
     """Readable entries at its end."""
     position: int
-    """The last log position of it."""
+    """The last log position by its end."""
 
 
 class History:

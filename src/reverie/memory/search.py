@@ -98,12 +98,12 @@ class Search:
         """The passages that best answer `query`, at most one of an entry; of a dream, its lines.
 
         Hits below the floor are marked `weak`. Unless an original is surely an answer, the sources of dreams are
-        searched too: their hits are `cold`, name the dream that holds them and come before hits that are clearly less
-        sure, unless a line of the dream says the same; `deep` can say never or always.
+        searched too; `deep` makes that never or always. Their hits are `cold`, name the dream that holds them and come
+        before hits that are clearly less sure, unless a line of the dream says the same.
+
         Dates in the question, and words as `since` and `until` ("last week"), are read in the time zone `zone`, by
-        default that of the tenant's policy. With `include="superseded"` entries that consolidation
-        replaced follow their successors. Word search always works; when meaning cannot be searched, or not in full,
-        `degraded` says so.
+        default that of the tenant's policy. With `include="superseded"`, superseded entries follow their successors.
+        Word search always works; when meaning cannot be searched, or not in full, `degraded` says so.
         """
         actor.require(Right.READ)
         if not query.strip() or len(query) > MAX_QUERY:

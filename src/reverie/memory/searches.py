@@ -31,13 +31,13 @@ LONGEST = 1000
 _UNRECORDED = frozenset({"cli", "console", "host"})
 """Doors whose questions are not recorded: people who look around, and the host itself."""
 _MEMORIES = 1000
-"""Memories with questions that are not stored yet. Beyond, those of the memory that was asked first are dropped."""
+"""Most memories with questions that are not stored yet. Beyond it, the questions of the earliest are dropped."""
 _FOUND = 20
 """Entries that are remembered with a question."""
 _REPLAYS = 10
-"""Replays that are kept of a memory."""
+"""Most replays kept of a memory."""
 _WAITING = 50
-"""Questions to a memory that wait to be stored."""
+"""Most questions to a memory that wait to be stored."""
 
 
 _DESTROYING = ("memory.forgotten", "memory.purged", "searches.forgotten")
@@ -58,7 +58,7 @@ class _Row(Struct, frozen=True):
     questions: Sequence[RecordedSearch] = ()
     """Oldest first."""
     replays: Sequence[Replay] = ()
-    """Of the last dreams, oldest first."""
+    """Replays of the last dreams, oldest first."""
 
 
 class RecordedSearches:
@@ -122,7 +122,7 @@ class RecordedSearches:
     def forget(self, tx: WriteTx, names: Callable[[str, str], bool], gone: Collection[str] = ()) -> None:
         """Drop the questions to the bound memory, or to any, that name the subject or found one of these entries.
 
-        `names`: whether a question to a memory names the subject or tells of what is destroyed.
+        `names`: whether a question to a memory names the subject or repeats words of a destroyed text.
 
         Questions that wait in this process are all dropped. Other processes drop those answered before the event of the
         forget; log positions decide, since clocks may disagree.

@@ -22,7 +22,7 @@ class ClearedText(Struct, frozen=True):
 
     document: Document
     body: bytes | None
-    """Its next version. None: it is dropped."""
+    """The document's next version. None: the document is dropped."""
     event: str = "document.saved"
     data: Mapping[str, Any] = field(default_factory=dict)
 

@@ -325,7 +325,7 @@ class Forget:
 
 
 def _telling(text: str) -> set[str]:
-    """The words of a text that say most: names, numbers, what is rare."""
+    """The most informative words of a text: names, numbers, rare words."""
     return {word for word in terms(text) if weight(word) == 1}
 
 
@@ -339,7 +339,7 @@ def certified_name(subject: str, ref: str | None, log_key: bytes) -> str:
 
 
 def _uncertified(tx: ReadTx, lines: Sequence[ForgetLine]) -> list[ForgetLine]:
-    """Lines without a certificate. One look each; those of older releases, which kept no such documents, by the log."""
+    """The lines without a certificate: by the document of each or, for lines of older releases, by the log."""
     missing = []
     for line in lines:
         document = tx.load(CERTIFIED, certified_name(line.subject, line.ref, tx.log_key()))
@@ -353,7 +353,7 @@ def _uncertified(tx: ReadTx, lines: Sequence[ForgetLine]) -> list[ForgetLine]:
 
 
 def _spelled(tx: ReadTx) -> dict[str, str]:
-    """The hashes that older releases knew subjects by, and those of today: every subject of the tenant's entries."""
+    """Today's hash of every subject of the tenant's entries, by the hash that older releases used."""
     key = tx.log_key()
     named = {name for entry in all_entries(tx, None) for name in named_subjects(entry.subject, entry.tags)}
     return {keyed_hash(key, name): subject_hash(key, name) for name in named}

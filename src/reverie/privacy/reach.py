@@ -92,8 +92,10 @@ def _identity(entry: Entry) -> tuple[str, str, int]:
 
 
 def find(tx: ReadTx, target: Target, known: Reach | None = None) -> Reach:
-    """Everything the target reaches now. `known`: what it reached at an earlier position, so that only entries
-    written since are looked through for mentions."""
+    """Everything the target reaches now.
+
+    `known`: its reach at an earlier position, so that only entries written since are searched for mentions.
+    """
     ways: dict[tuple[str, str], str] = {}
     entries: dict[tuple[str, str], Entry] = {}
     tombstones: list[Entry] = []
@@ -256,7 +258,7 @@ def _traced(tx: ReadTx, entry: Entry, excluded: set[str], hashes: frozenset[str]
 
 
 def _source_traces(tx: ReadTx, report: DreamReport) -> dict[str, SourceTrace]:
-    """Return the sources of a dream, and those of the earlier dreams it replaced: it represents them all."""
+    """Return the sources of a dream and of the earlier dreams that it replaced, by id."""
     traces: dict[str, SourceTrace] = {}
     edge, seen = [report], {report.id}
     while edge:
