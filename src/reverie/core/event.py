@@ -178,7 +178,7 @@ class Event(Struct, frozen=True):
         """Whether the hash matches the other fields."""
         try:
             return hmac.compare_digest(self.hash, _digest(self))
-        except (ValueError, TypeError, OverflowError, Invalid):  # damaged beyond having a hash
+        except (ValueError, TypeError, OverflowError, RecursionError, Invalid):  # damaged beyond having a hash
             return False
 
 

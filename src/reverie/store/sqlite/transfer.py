@@ -19,6 +19,15 @@ _RANGED = frozenset({"event", "entry", "absence", "recall"})
 _TENANT = "n, name, log_key, seq, epoch, hash, entries, bytes, rules_seq, created_at"
 
 
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except apsw.Error as fault:
+        error = translate(fault)
+        raise error from fault
+
+
 class SqliteTransfer:
     """See `Transfer`."""
 
@@ -29,19 +38,19 @@ class SqliteTransfer:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        try:
-            with self._db:
-                yield
-        except apsw.Error as fault:
-            error = translate(fault)
-            raise error from fault
+        with _translated(), self._db:
+            yield
+
+    def _rows(self, sql: str, bound: Sequence[Any] = ()) -> list[Row]:
+        with _translated():
+            return self._db.execute(sql, bound).fetchall()
 
     def tenants(self) -> list[TenantRow]:
-        return [TenantRow(*row) for row in self._db.execute(f"SELECT {_TENANT} FROM tenant ORDER BY n")]
+        return [TenantRow(*row) for row in self._rows(f"SELECT {_TENANT} FROM tenant ORDER BY n")]
 
     def above(self) -> tuple[list[Row], list[Row]]:
-        settings = self._db.execute("SELECT name, value FROM setting WHERE name NOT LIKE 'migration/%' ORDER BY name")
-        return settings.fetchall(), self._db.execute("SELECT * FROM api_key ORDER BY id").fetchall()
+        settings = self._rows("SELECT name, value FROM setting WHERE name NOT LIKE 'migration/%' ORDER BY name")
+        return settings, self._rows("SELECT * FROM api_key ORDER BY id")
 
     def put_above(self, settings: Iterable[Row], keys: Iterable[Row]) -> None:
         with self._transaction():
@@ -51,12 +60,8 @@ class SqliteTransfer:
             self._db.executemany("INSERT INTO api_key VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", keys)
 
     def counts(self, tenant: TenantRow) -> Mapping[str, int]:
-        found = {}
-        for table in TABLES:
-            found[table.name] = self._db.execute(
-                f"SELECT count(*) FROM {table.name} WHERE {_rows_of(tenant, table)}"
-            ).get
-        return found
+        count = "SELECT count(*) FROM {} WHERE {}"
+        return {table.name: self._rows(count.format(table.name, _rows_of(tenant, table)))[0][0] for table in TABLES}
 
     def stamps(self, tenant: TenantRow, table: Table, after: Row | None = None) -> Iterator[tuple[Row, Any]]:
         width = len(table.key)
@@ -74,7 +79,8 @@ class SqliteTransfer:
         sql = f"SELECT {_columns(tenant, table, columns)} FROM {table.name} WHERE {own} {beyond} ORDER BY {key}"
         db = self._readers.pop() if self._readers else self._connect()
         try:
-            yield from db.execute(sql, _within(tenant, table, after) if after else ())
+            with _translated():
+                yield from db.execute(sql, _within(tenant, table, after) if after else ())
         finally:
             self._readers.append(db)
 
@@ -86,7 +92,7 @@ class SqliteTransfer:
             f"WHERE {_rows_of(tenant, table)} AND ({key}) IN (SELECT {each} FROM json_each(?))"
         )
         wanted = orjson.dumps([_within(tenant, table, key) for key in keys]).decode()
-        return [_out(table, row) for row in self._db.execute(sql, (wanted,))]
+        return [_out(table, row) for row in self._rows(sql, (wanted,))]
 
     def make(self, tenant: TenantRow) -> None:
         with self._transaction():

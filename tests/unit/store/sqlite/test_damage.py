@@ -23,8 +23,10 @@ from reverie.ops.doctor import examine
 from reverie.services import Services
 from reverie.settings import Settings
 from reverie.store.contract import WriteTx
+from reverie.store.rows import positions_of
 from reverie.store.sqlite import SqliteStore
 from reverie.store.sqlite.checksums import has_checksums, load, sealed, sound
+from reverie.store.transfer import ENTRY
 
 ADA, EVE = Actor(tenant="acme", id="ada"), Actor(tenant="rival", id="eve")
 FLIPS = 400 if os.environ.get("REVERIE_SOAK") else 48
@@ -71,6 +73,33 @@ def noticed(folder: Path) -> bool:
         return any(check.status == "fail" for check in examine(host, settings(folder)))
     finally:
         host.close()
+
+
+def test_a_damaged_page_stops_a_transfer_as_damage_and_not_as_an_error_of_the_driver(
+    whole: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "reverie.db"
+    path.write_bytes(whole)
+    db = apsw.Connection(str(path))
+    page = db.execute("SELECT pageno FROM dbstat WHERE name = 'entry' AND pagetype = 'leaf' LIMIT 1").get
+    db.close()
+    data = bytearray(whole)
+    data[page * PAGE - 100] ^= 0xFF
+    path.write_bytes(bytes(data))
+    store = SqliteStore(path)
+    transfer = store.transfer()
+    try:
+        tenants = transfer.tenants()
+        keys = {tenant.n: [(positions_of(tenant.n)[0] + at,) for at in range(1, 121)] for tenant in tenants}
+        with pytest.raises(StoreCorrupt):
+            [list(transfer.stream(tenant, ENTRY)) for tenant in tenants]
+        with pytest.raises(StoreCorrupt):
+            [list(transfer.stamps(tenant, ENTRY)) for tenant in tenants]
+        with pytest.raises(StoreCorrupt):
+            [transfer.rows(tenant, ENTRY, keys[tenant.n]) for tenant in tenants]
+    finally:
+        transfer.close()
+        store.close()
 
 
 def free_pages(path: Path) -> set[int]:
