@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -167,6 +168,8 @@ def _manager(request: Request, profile: Callable[[], Profile], run: Any) -> Any:
     from reverie.mcp.toolset import make_server
 
     app = request.app
-    server = make_server(app.state.host, request.state.actor, profile(), version=app.version, run=run)
+    actor: Actor = request.state.actor
+    charge = partial(app.state.limits.entries.take, key_of(actor))
+    server = make_server(app.state.host, actor, profile(), version=app.version, run=run, charge=charge)
     most = app.state.settings.max_request_bytes
     return StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=most)

@@ -63,6 +63,8 @@ class HostTool:
     destroys: bool = False
     heavy: bool = False
     """Whether the tool may be slow and expensive: few such calls run at once."""
+    entries: Callable[[Arguments], int] | None = None
+    """Function that returns the number of entries that checked arguments store, which counts against the key."""
 
     def described(self) -> Tool:
         """The tool as MCP lists it."""
@@ -93,8 +95,16 @@ class Profile:
     """Whether answers are also given as structured content, for a protocol that asks for both; else as text only."""
 
 
-def make_server(host: Host, actor: Actor, profile: Profile, *, version: str, run: Run) -> Server[Any]:
-    """An MCP server that acts for one caller. `run` decides where a tool works."""
+def make_server(
+    host: Host,
+    actor: Actor,
+    profile: Profile,
+    *,
+    version: str,
+    run: Run,
+    charge: Callable[[int], None] | None = None,
+) -> Server[Any]:
+    """An MCP server that acts for one caller. `run` decides where a tool works; `charge` counts stored entries."""
     named = {tool.name: tool for tool in profile.tools}
 
     async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -105,7 +115,7 @@ def make_server(host: Host, actor: Actor, profile: Profile, *, version: str, run
         if tool is None:
             return to_result(_refusal({"code": "not_found", "message": f"There is no tool '{params.name[:64]}'."}))
         try:
-            return to_result(await run(tool, partial(_call, tool, host, actor, params.arguments or {})))
+            return to_result(await run(tool, partial(_call, tool, host, actor, charge, params.arguments or {})))
         except RateLimited as error:
             return to_result(_refusal({"code": error.reason, "message": error.message, **error.details}))
 
@@ -124,13 +134,19 @@ def make_server(host: Host, actor: Actor, profile: Profile, *, version: str, run
     )
 
 
-def _call(tool: HostTool, host: Host, actor: Actor, arguments: Arguments) -> ToolResult:
+def _call(
+    tool: HostTool, host: Host, actor: Actor, charge: Callable[[int], None] | None, arguments: Arguments
+) -> ToolResult:
     """Call a tool. A refusal says what to do next, and holds neither a traceback nor memory text."""
     try:
         _check(tool, arguments)
+        if charge is not None and tool.entries is not None:
+            charge(tool.entries(arguments))
         answer = dict(tool.call(host, actor, arguments))
     except ToolRefused as refusal:
         return _refusal(refusal.body)
+    except RateLimited:
+        raise
     except ReverieError as error:
         return _refusal({"code": error.reason, "message": error.message, "pointer": error.pointer})
     except Exception as fault:

@@ -274,6 +274,37 @@ def test_entries_are_limited_per_key(make_server: Callable[..., Server]) -> None
     assert other.post("memory/notes/entries", batch).status_code == 201
 
 
+@pytest.mark.usefixtures("no_refill")
+@pytest.mark.parametrize(
+    ("path", "tool", "arguments"),
+    [
+        ("/mcp", "remember", {"content": "number {n}"}),
+        (
+            "/mcp/reference",
+            "create_entities",
+            {"entities": [{"name": "{n}", "entityType": "x", "observations": ["a"]}]},
+        ),
+        ("/mcp/reference", "create_relations", {"relations": [{"from": "a", "to": "{n}", "relationType": "x"}] * 2}),
+    ],
+)
+def test_entries_of_tools_are_limited_per_key(
+    make_server: Callable[..., Server], path: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    caller = make_server(entries_per_second=1).caller()
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+    def stored(number: int) -> bool:
+        given = json.loads(json.dumps(arguments).replace("{n}", str(number)))
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": given}}
+        result = caller.post(path, asked, headers=headers).json()["result"]
+        assert not result["isError"] or json.loads(result["content"][0]["text"])["code"] == "rate_limited"
+        return not result["isError"]
+
+    answers = [stored(number) for number in range(11)]
+    assert answers[0]
+    assert not answers[-1]
+
+
 def test_heavy_operations_at_once_are_limited_per_key(make_server: Callable[..., Server]) -> None:
     server = make_server(heavy_per_key=1)
     greedy, other = server.caller(), server.caller()

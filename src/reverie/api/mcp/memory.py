@@ -165,6 +165,7 @@ TOOLS = (
         },
         _remember,
         required=("content",),
+        entries=lambda _: 1,
     ),
     HostTool(
         "recall",

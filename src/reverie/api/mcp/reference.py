@@ -226,6 +226,7 @@ TOOLS = (
         _list("entities", _ENTITIES),
         _create_entities,
         required=("entities",),
+        entries=lambda given: sum(1 + len(entity["observations"]) for entity in given["entities"]),
     ),
     HostTool(
         "create_relations",
@@ -233,6 +234,7 @@ TOOLS = (
         _list("relations", _RELATIONS),
         _create_relations,
         required=("relations",),
+        entries=lambda given: len(given["relations"]),
     ),
     HostTool(
         "add_observations",
@@ -240,6 +242,7 @@ TOOLS = (
         _list("observations", {"entityName": "Which entity", "contents*": "One fact each"}),
         _add_observations,
         required=("observations",),
+        entries=lambda given: sum(len(wanted["contents"]) for wanted in given["observations"]),
     ),
     HostTool(
         "delete_entities",
