@@ -21,6 +21,7 @@ from reverie.core.clock import LATEST, parse_duration, short_duration, to_iso
 from reverie.core.errors import Forbidden, Invalid, NotFound
 from reverie.core.policy import CHOICES, TenantPolicy
 from reverie.core.query import Lease
+from reverie.http.limits import key_of
 from reverie.http.origin import is_loopback
 from reverie.http.sse import line_stream
 from reverie.memory.keys import describe
@@ -341,6 +342,7 @@ def take(look: Look) -> See:
     lines = [line.rstrip("\r").encode() + b"\n" for line in look.form_field("bundle").split("\n") if line.strip()]
     if not lines:
         raise Invalid("Paste the lines of a bundle.", pointer="/bundle")
+    look.state.limits.entries.take(key_of(look.actor), len(lines))
     done = look.host.bundles.take(look.actor, lines, ref=look.form_field("ref") or None)
     return See("/operate#transfer", f"Imported {done.entries} entries; {done.skipped} were present already.")
 

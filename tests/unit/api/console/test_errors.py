@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.unit.api.console.test_pages import Site, token
 
+from reverie.http.limits import RateLimit
 from reverie.memory.audit import Audit
 
 
@@ -36,6 +38,18 @@ def test_a_dream_beyond_the_limit_of_its_key_is_refused_and_not_awaited_for_ever
             stack.enter_context(site.app.state.limits.heavy.one(key.id))
         assert browser.post("/dreams", data=form).status_code == 429
     assert browser.post("/dreams", data=form).status_code == 303
+    site.host.close()
+
+
+def test_entries_of_an_imported_bundle_count_against_the_key(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.app.state.limits = replace(site.app.state.limits, entries=RateLimit(1, 1, of="entries"))
+    for n in range(3):
+        site.put("acme", f"Number {n}.")
+    bundle = b"".join(site.host.bundles.export(site.host.system_actor("acme"), events=False)).decode()
+    browser = site.browser(site.key("other"))
+    form = {"do": "take", "bundle": bundle, "token": token(browser)}
+    assert [browser.post("/operate", data=form).status_code for _ in range(2)] == [303, 429]
     site.host.close()
 
 
