@@ -273,6 +273,7 @@ class IndexCache:
         gone = np.array(positions, dtype=np.int64)
         if files is None or not any(part.segment.name and len(part.segment.rows_of(gone)) for part in parts.parts):
             return parts.scrubbed(gone)
+        files.note(name)  # stays when the scrub fails: then nothing uses the files
         files.scrub(name, positions, seq)
         saved = files.load(name)
         return saved.parts if saved is not None else None

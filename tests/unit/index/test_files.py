@@ -241,6 +241,27 @@ def test_what_is_destroyed_leaves_the_files(tx: Rows, tmp_path: Path) -> None:
     assert tx.read[0] == 0
 
 
+def test_files_that_could_not_be_cleared_of_text_destroyed_elsewhere_are_not_used(
+    tx: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tx.put(77, "onlyhere", vector=b"secretsecretsecr")
+    answers(IndexCache(files=Files(tmp_path)), tx)
+    tx.take(77)
+    tx.scrubbed[77] = tx.seq
+
+    def fails(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(Files, "_publish", fails)
+    monkeypatch.setattr(Files, "_remove", fails)
+    whole = answers(IndexCache(), tx)
+    assert answers(IndexCache(files=Files(tmp_path)), tx) == whole
+    assert Files(tmp_path).load(Files(tmp_path).name(MEMORY, KEY)) is None
+    monkeypatch.undo()
+    assert answers(IndexCache(files=Files(tmp_path)), tx) == whole
+    assert not held_by(tmp_path, b"secretsecretsecr")
+
+
 def test_an_index_read_before_a_scrub_is_not_written_after_it(tx: Rows, tmp_path: Path) -> None:
     files = Files(tmp_path)
     tx.put(77, "onlyhere")
