@@ -1,4 +1,4 @@
-"""JSON lines: texts, objects with a text in one of the usual fields, or the entries that an export wrote."""
+"""JSON lines, or a JSON list: texts, objects with a text in one of the usual fields, or the entries of an export."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from reverie.importers.entry_file import entry_record
-from reverie.importers.record import Item, Record, Skipped, damaged, digest, in_pieces, json_lines, labels, moment
+from reverie.importers.record import (
+    Item,
+    Record,
+    Skipped,
+    damaged,
+    digest,
+    in_pieces,
+    json_document,
+    json_lines,
+    labels,
+    moment,
+)
 
 TEXTS = ("content", "text", "memory", "fact", "note", "message", "body")
 EXPECTED = f"a JSON text, or an object with one of {', '.join(TEXTS)}"
@@ -16,15 +27,16 @@ KNOWN = {*TEXTS, *TIMES, "id", "kind", "type", "tags", "subject", "user_id", "se
 
 
 def fits(path: Path, head: bytes) -> bool:
-    """A file of lines that begin like JSON."""
-    first = head.lstrip()[:1]
-    return path.suffix.lower() in (".jsonl", ".ndjson") and path.is_file() and first in (b"{", b'"', b"")
+    """A file of lines that begin like JSON, or a JSON list of objects with a text."""
+    ending, first = path.suffix.lower(), _first(head)
+    if ending == ".json":
+        return first == b"[" and any(f'"{name}"'.encode() in head for name in TEXTS)
+    return ending in (".jsonl", ".ndjson") and path.is_file() and first in (b"{", b'"', b"")
 
 
 def read(path: Path) -> Iterator[Item]:
-    """One record per line."""
-    for number, line in json_lines(path, EXPECTED):
-        place = f"{path.name}, line {number}"
+    """One record per line, or per element of a list."""
+    for number, place, line in _rows(path):
         if isinstance(line, dict) and {"ref", "id", "content", "version", "seq"} <= set(line):
             yield entry_record(line, str(line["content"]), path, place, number)
         elif isinstance(line, str):
@@ -32,7 +44,23 @@ def read(path: Path) -> Iterator[Item]:
         elif isinstance(line, dict) and any(isinstance(line.get(name), str) for name in TEXTS):
             yield from row(line, place, number)
         else:
-            raise damaged(path, f"expected {EXPECTED}.", number)
+            raise damaged(path, f"{place}: expected {EXPECTED}.")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, str, Any]]:
+    """(number, place, value) of every line, or of every element of a list."""
+    with path.open("rb") as file:
+        many = _first(file.read(4096)) == b"["
+    if many:
+        document = json_document(path, "a list")
+        yield from ((number, f"{path.name}, {number}", one) for number, one in enumerate(document, 1))
+    else:
+        yield from ((number, f"{path.name}, line {number}", one) for number, one in json_lines(path, EXPECTED))
+
+
+def _first(head: bytes) -> bytes:
+    """The first character behind a byte order mark and space."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
 
 
 def row(fields: Mapping[str, Any], place: str, order: int) -> Iterator[Item]:

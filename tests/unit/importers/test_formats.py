@@ -246,6 +246,16 @@ def test_json_lines(tmp_path: Path) -> None:
     assert len(skipped) == 1
 
 
+def test_a_json_list_of_texts_is_read_like_json_lines(tmp_path: Path) -> None:
+    path = sources.write(tmp_path / "notes.json", '\ufeff[\n {"text": "One.", "tags": ["x"]},\n "Two."\n]\n')
+    assert detect(path) == "jsonl"
+    records, _ = found("jsonl", path)
+    assert [(one.content, one.place) for one in records] == [("One.", "notes.json, 1"), ("Two.", "notes.json, 2")]
+    for text in ('[{"text": "One."}, 5]', '[{"text": "One."},'):
+        with pytest.raises(Invalid, match="Nothing was stored"):
+            found("jsonl", sources.write(tmp_path / "notes.json", text))
+
+
 def test_a_text_in_pieces_that_overlap(tmp_path: Path) -> None:
     text = "\n\n".join(f"Paragraph {number} says that pier {number} is open. " * 4 for number in range(40))
     records, _ = found("text", sources.write(tmp_path / "a.txt", text))
