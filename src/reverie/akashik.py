@@ -28,7 +28,7 @@ from reverie.protocols.akashik.call import FieldServices
 from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
 from reverie.protocols.akashik.errors import FieldError
 from reverie.protocols.akashik.field import Field as HostField
-from reverie.protocols.akashik.notify import LOGGED, Feed
+from reverie.protocols.akashik.notify import FOLLOWED, Feed
 from reverie.protocols.akashik.operations.subscriptions import find
 from reverie.settings import Settings
 
@@ -61,7 +61,7 @@ class Answer(dict[str, Any]):
 
 
 class Field:
-    """A shared memory. `Field()` is a new one that ends with the program; a folder or a database URL keeps it.
+    """A shared memory. `Field()` is in memory and ends with the program; a folder or a database URL makes it durable.
 
     Safe to share between threads; close it, or use it as a context manager.
     """
@@ -90,7 +90,7 @@ class Field:
         return agent
 
     def status(self) -> Answer:
-        """The Field in numbers."""
+        """Level, clock, counts and log head of the Field."""
         return self._ask(lambda: self._held.status(self.actor))
 
     def agents(self) -> list[dict[str, Any]]:
@@ -207,7 +207,7 @@ class Agent:
         since_epoch: int | None = None,
         **wider: Any,
     ) -> Answer:
-        """The units that matter now. Anything else a scope has may be given by name: `max_tokens`, `interests` ..."""
+        """The units that matter now. Other members of a scope are given by name: `max_tokens`, `interests` ..."""
         payload: dict[str, Any] = {"scope": {"role": self.role, "max_units": max_units, **wider, **(scope or {})}}
         for name, value in (("context_hint", context_hint), ("format", format), ("since_epoch", since_epoch)):
             if value is not None:
@@ -220,7 +220,7 @@ class Agent:
         return self.send("DETECT", {**payload, **({"target_id": target_id} if target_id else {})})
 
     def merge(self, conflict_id: str, strategy: str, *, rationale: str, **resolution: Any) -> Answer:
-        """Resolve a conflict. `winner_id` or `synthesis` where the strategy takes one."""
+        """Resolve a conflict; give `winner_id` or `synthesis` where the strategy takes one."""
         how = {"rationale": rationale, **resolution}
         return self.send("MERGE", {"conflict_id": conflict_id, "strategy": strategy, "resolution": how})
 
@@ -285,9 +285,8 @@ class Subscription:
         """Return the notifications since the last poll."""
         field = self.agent.field
         notifications: list[Answer] = []
-        types = (*LOGGED, "field.subscribed", "field.unsubscribed")
         while self.active:
-            page = field.host.reader.events(field.actor, after=self._at, limit=_PAGE, types=types)
+            page = field.host.reader.events(field.actor, after=self._at, limit=_PAGE, types=FOLLOWED)
             found, self.active = self._feed.tell(page)
             notifications += [Answer(notification) for notification in found]
             if page:
@@ -311,7 +310,7 @@ class Subscription:
         return self.listen()
 
     def unsubscribe(self) -> None:
-        """End it: no event arrives after this."""
+        """End the subscription: no event arrives after this."""
         self.agent.send("SUBSCRIBE", {"action": "unsubscribe", "subscription": {"id": self.id}})
         self.active = False
 

@@ -1,4 +1,4 @@
-"""Units within a token budget: whole while they fit, then shortened at a word's end, never cut inside one."""
+"""Units within a token budget: whole while they fit, then shortened at the end of a word."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SPACE = re.compile(r"\s+")
 _SENTENCE = re.compile(r"[.!?。！？]+(?=\s|$)|\n")
 SUMMARY_TOKENS = 48
 SMALLEST = 8
-"""Tokens below which a shortened unit says nothing."""
+"""Minimum tokens of a shortened unit; with fewer it says nothing."""
 
 
 def counting(tokens: TokenCounter | None) -> Callable[[str], int]:

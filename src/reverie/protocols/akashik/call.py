@@ -1,21 +1,21 @@
 """One operation while it runs, and the entries of the operation table.
 
-An operation is a module of its own with an `Operation` that `operations.py` lists:
+An operation is a module with an `Operation` that `operations/table.py` lists:
 
     def execute(call: Call) -> dict[str, Any]: ...
     COMPACT = Operation("COMPACT", level=2, execute=execute)
 
-`execute` runs inside the one transaction of the operation and may be run again, so it must have no effects but through
-`call.tx` and `call.append`. By then the envelope, the agent, the session and the clock are checked and every text in
-`call.payload` has passed the redactor; it validates the payload, then asks `call.require(authority)`, then works.
+`execute` runs inside the operation's one transaction and may be run again, so it has effects only through `call.tx` and
+`call.append`. Envelope, agent, session and clock are checked before it, and every text in `call.payload` has passed the
+redactor. It validates the payload, calls `call.require(authority)`, then works.
 
-What `execute` returns is the answer, is given `epoch`, and is remembered for 24 hours for repeats of the message. It
-must hold no text of units: what is purged would live on in it. An operation that answers with units returns their ids
+`execute` returns the answer, to which `epoch` is added. It is stored for 24 hours for repeats of the message, so it
+must hold no text of units, which would survive a purge there. An operation that answers with units returns their ids
 and has `show(call, result)`, which puts the units in; it runs after `execute` and again for every repeat.
 
 Slow work (models, embeddings) goes into `prepare(ready) -> Any`, which runs outside any transaction, after the checks
-of agent and session; its result is `call.prepared`. When the transaction finds that what was prepared no longer fits,
-it raises `Moved`: the transaction is undone and both run again.
+of agent and session; its result is `call.prepared`. When the prepared result no longer fits, the transaction raises
+`Moved`: it is undone, and both run again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FIELD_AGENT = "akashik.field"
 
 
 _THE_ENVELOPES = "\0envelope"
-"""The session that the envelope names; None is a session of its own: none."""
+"""Stands for the session of the envelope; None means no session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class FieldServices:
 
 @dataclass(slots=True)
 class Ready:
-    """A message whose sender and session are checked. `prepare` is given this."""
+    """A message whose sender and session are checked: the argument of `prepare`."""
 
     services: FieldServices
     rules: Rules
@@ -101,7 +101,7 @@ class Ready:
 
     @property
     def authority(self) -> int:
-        """Authority of the agent here: its own level, capped by its credential's; 8 in a session it created."""
+        """Authority of the agent here: its own level, at most its credential's; at least 8 in a session it created."""
         own = min(self.agent.authority_level, self.actor.authority) if self.agent else self.actor.authority
         return max(own, 8) if self.agent and self.session and self.session.creator_id == self.agent.id else own
 
@@ -219,4 +219,4 @@ class Operation:
     right: Right = Right.WRITE
     """Right that the key must carry."""
     in_session: bool = True
-    """Whether the envelope's session must be open to the sender. False: the operation looks for itself."""
+    """Whether the envelope's session must be open to the sender. False: the operation checks that itself."""

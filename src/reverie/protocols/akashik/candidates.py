@@ -1,9 +1,9 @@
 """Candidates: the units worth scoring for an agent, found on one snapshot without holding up a writer.
 
 Where a scope admits few units, all of them are candidates. Where it admits many, they come from the indexes: the
-newest, the nearest in meaning, those that share words, those of the task, and those related to the agent's own. How
-many the scope admits is counted by the store. Units committed between the snapshot and the operation's own write are
-looked up in the write.
+newest, the nearest in meaning, those that share words, those of the task, and those related to the agent's own. The
+store counts how many the scope admits. Units committed between the snapshot and the operation's own write are looked up
+in the write.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ PER_UNIT = 4
 MOST_FRESH = 256
 """Maximum number of units committed since the snapshot that an operation reads inside its write."""
 MOST_ARCHIVED = 1000
-"""Archived units that are candidates, the last to be archived; more where more are to be returned."""
+"""Maximum number of archived candidates, the most recently archived; more when more units are to be returned."""
 _PAGE = 1000
 _OWN_LOOKED_AT = 50
 """Maximum number of the agent's own newest units whose relations are read."""
 _WHOLESALE = ("dream.undone", "memory.imported", "memory.restored")
-"""Events after which units may be readable that no event of their own names."""
+"""Events that may make units readable without an event for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class UnitAdmission:
         return self.view.sees(entry)
 
     def leaves_out(self, entry: Entry) -> bool:
-        """Whether a unit is the agent's own and its own are not asked for."""
+        """Whether a unit is the agent's own and the scope excludes those."""
         author = self.where.not_by
         return author is not None and entry.source.actor == author[0] and entry.born_seq >= author[1]
 
@@ -95,9 +95,9 @@ def gather(
 ) -> Gathered:
     """Gather the candidates for an answer of at most this many units.
 
-    Where there is a query, half as many are the best by words, half as many the best by meaning, which are often the
-    same, and at least a quarter are the newest: older ones differ little in how recent they are. The newest of the task
-    come on top.
+    With a query, half of the wanted number are the best by words and half the best by meaning, which are often the same
+    units; at least a quarter are the newest, since older units differ little in recency. The newest units of the task
+    are added to these.
     """
     wanted = max(PER_UNIT * most_units, LEAST)
     hot = msgspec.structs.replace(admission.where, archived=False, gone=False)
@@ -135,7 +135,7 @@ def gather(
 
 
 def _newest(tx: ReadTx, admission: UnitAdmission, hot: Filter, own: list[Entry], *, page: int) -> Iterator[Entry]:
-    """The admitted units that are hot, newest first. Those that the agent wrote are put into `own` on the way."""
+    """Admitted hot units, newest first. Units that the agent wrote are collected in `own`, admitted or not."""
     for entry in each_unit(tx, msgspec.structs.replace(hot, not_by=None), page=page):
         if admission.view.wrote(entry):
             own.append(entry)
@@ -159,11 +159,11 @@ class NewUnits:
     entries: Sequence[Entry] = ()
     more: int = 0
     complete: bool = True
-    """False: there were too many, or what changed is not named by events of units."""
+    """False: there were too many, or changes that no event of a unit names."""
 
 
 def fresh(tx: ReadTx, admission: UnitAdmission, after: int) -> NewUnits:
-    """Read the units committed since a snapshot, inside the write that answers for both."""
+    """Read the units committed since a snapshot. Called inside the operation's write."""
     events = tx.read_log(after=after, limit=4 * MOST_FRESH)
     named = list(dict.fromkeys(event.entry_id for event in events if event.entry_id is not None))
     wholesale = any(event.type in _WHOLESALE for event in events)
@@ -180,7 +180,7 @@ def fresh(tx: ReadTx, admission: UnitAdmission, after: int) -> NewUnits:
 
 
 def _matched(entry: Entry, admission: UnitAdmission) -> bool:
-    """Whether a unit that was readable at the snapshot was admitted then. What decides it never changes."""
+    """Whether a unit that was readable at the snapshot was admitted then. The fields that decide it never change."""
     late = entry.epoch >= (admission.where.since_epoch or 0)
     return late and not admission.leaves_out(entry) and admission.takes(entry)
 
@@ -201,7 +201,7 @@ def each_unit(tx: ReadTx, where: Filter, *, page: int = _PAGE) -> Iterator[Entry
 
 
 def admit(view: View, agent_id: str, *, since_seq: int, own: bool, archived: bool, since_epoch: int) -> UnitAdmission:
-    """The units in sight of an agent; `own` with its drafts, or without anything it wrote."""
+    """The units visible to an agent: with `own` including its own units and drafts, else without any of its own."""
     where = Filter(
         states=READABLE | {EntryState.DRAFT} if own else READABLE,
         not_by=None if own else (agent_id, since_seq),

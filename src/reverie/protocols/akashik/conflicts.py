@@ -1,7 +1,7 @@
 """Conflicts: two units that contradict each other, from detection to resolution.
 
 A conflict is a document; the unresolved ones have a space of their own, so that a Field with a long history lists
-its open ones quickly. A pair of units has one conflict for ever: its id is made from theirs.
+its open ones quickly. A pair of units has at most one conflict ever: its id is made from theirs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ CONFLICTS = "akashik.conflict"
 OPEN = "akashik.conflict.open"
 TYPES = ("factual", "interpretive", "strategic", "priority")
 STATUSES = ("detected", "resolving", "resolved", "escalated")
-METHODS = ("explicit", "semantic", "logical", "temporal")
 TRANSITIONS = {
     "detected": ("resolving", "escalated"),
     "resolving": ("resolved", "escalated"),
@@ -50,7 +49,7 @@ _OF_TYPE = {
 }
 _CANDIDATES = 40
 _LOOKED_AT, _MOST_TERMS = 2000, 12
-"""Of a long unit the most telling words of its beginning are looked for: each common one costs as much as a search."""
+"""Limits on a long unit: the length of its beginning, and how many of the rarest words there are searched for."""
 WHY = {
     "number": "the numbers differ",
     "negation": "one denies the other",
@@ -111,13 +110,13 @@ def load_conflict(tx: ReadTx, key: str) -> tuple[UnitConflict, int] | None:
 
 
 def each_conflict(tx: ReadTx) -> Iterator[UnitConflict]:
-    """Every conflict there ever was."""
+    """Every conflict, resolved ones included."""
     for _, body, _ in documents.each(tx, CONFLICTS):
         yield convert(body, UnitConflict)
 
 
 def each_unresolved(tx: ReadTx) -> Iterator[UnitConflict]:
-    """Those that are not resolved."""
+    """Every unresolved conflict."""
     for key, _, _ in documents.each(tx, OPEN):
         found = load_conflict(tx, key)
         if found is not None:
@@ -130,7 +129,7 @@ def open_count(tx: ReadTx) -> int:
 
 
 def open_conflict(call: OperationCall, entry: Entry, target: Entry, *, method: str, why: str) -> tuple[str, bool]:
-    """The conflict of two units, and whether it is new. Both sides become contested."""
+    """Open the conflict of two units unless they have one; both become contested. Returns (id, whether it is new)."""
     key = conflict_id(call.services.ref, entry.id, target.id)
     if load_conflict(call.tx, key) is not None:
         return key, False
@@ -162,7 +161,7 @@ def open_conflict(call: OperationCall, entry: Entry, target: Entry, *, method: s
 
 
 def save_conflict(call: OperationCall, conflict: UnitConflict, *, seq: int, expected: int) -> None:
-    """Store the next version; unresolved ones stay listed."""
+    """Store the next version of a conflict; a resolved one leaves the list of open ones."""
     documents.save(call.tx, CONFLICTS, conflict.id, to_builtins(conflict), seq=seq, expected=expected)
     if conflict.status == "resolved":
         call.tx.drop(OPEN, conflict.id, seq=seq)
@@ -173,7 +172,7 @@ def save_conflict(call: OperationCall, conflict: UnitConflict, *, seq: int, expe
 def move(
     call: OperationCall, conflict: UnitConflict, version: int, status: str, **changes: Any
 ) -> tuple[UnitConflict, int]:
-    """The next step of a conflict's life. Raises INVALID_TRANSITION."""
+    """Move a conflict to its next status. Raises INVALID_TRANSITION."""
     if status not in TRANSITIONS[conflict.status]:
         raise call.error("INVALID_TRANSITION", f"A conflict that is {conflict.status} cannot become {status}.")
     after = structs.replace(conflict, status=status, **changes)
@@ -186,7 +185,7 @@ def move(
 
 
 def settle(call: OperationCall, unit_id: str, conflict: UnitConflict) -> None:
-    """A unit that won is active again, unless another conflict still holds it."""
+    """Make a unit that won active again, unless it is in another unresolved conflict."""
     entry = find_unit(call.tx, unit_id)
     if entry is None or entry.state is not EntryState.CONTESTED:
         return
@@ -197,7 +196,7 @@ def settle(call: OperationCall, unit_id: str, conflict: UnitConflict) -> None:
 
 
 def sides_purged(call: OperationCall, unit_ids: Sequence[str]) -> None:
-    """Purging a side ends its open conflicts: there is nothing left to decide."""
+    """End the open conflicts of purged units: there is nothing left to decide."""
     gone = set(unit_ids)
     for conflict in list(each_unresolved(call.tx)):
         if gone.isdisjoint(conflict.units):
@@ -221,9 +220,9 @@ def sides_purged(call: OperationCall, unit_ids: Sequence[str]) -> None:
 
 
 def sides_forgotten(tx: WriteTx, actor: Actor, ref: str, gone: Collection[str]) -> None:
-    """Forgetting a side ends its open conflicts, and takes the reasons given in all of them: they may quote it.
+    """End the open conflicts of forgotten units, and erase the rationale of all their conflicts, which may quote them.
 
-    Reads every conflict of the tenant: which units have one is kept nowhere else.
+    Reads every conflict of the tenant: no index leads from units to conflicts.
     """
     for key, body, _ in list(documents.each(tx, CONFLICTS)):
         conflict = convert(body, UnitConflict)
@@ -269,9 +268,9 @@ def _disputed(tx: ReadTx, unit_id: str) -> bool:
 
 
 def contradict(call: OperationCall, entry: Entry, target: Entry) -> str:
-    """RECORD with a `contradicts` relation opens a Conflict (or finds the one of the pair): its id.
+    """Open the conflict that a `contradicts` relation declares, or find the one of the pair; returns its id.
 
-    A draft opens none: only its author may know of it. Empty then.
+    Empty when one is a draft, of which only its author may know.
     """
     if EntryState.DRAFT in (entry.state, target.state):
         return ""
@@ -307,12 +306,12 @@ def detect(call: OperationCall, entry: Entry, disputes: Disputes) -> list[str]:
 
 
 def speaks(entry: Entry) -> bool:
-    """Whether a unit states something now: hot, standing, and no question."""
+    """Whether a unit makes a statement that holds now: readable, hot, and no question."""
     return entry.state in READABLE and not entry.archived and entry.kind != "question"
 
 
 def alike(tx: ReadTx, content: str, session: str | None, *, limit: int = _CANDIDATES) -> Mapping[int, Entry]:
-    """Return the units of a session that share most with a text, by position: a search, however large the Field is."""
+    """Return the units of a session that share the most words with a text, by position: one bounded search."""
     said = dict.fromkeys(terms(content[:_LOOKED_AT]))
     telling = [word for word in said if not word.isdigit()] or list(said)  # numbers are what contradictions differ in
     words = sorted(telling, key=weight, reverse=True)[:_MOST_TERMS]
@@ -329,13 +328,13 @@ def disputes_of(store: Store, scope: Scope, content: str, session: str | None) -
 
 
 def in_sight(tx: ReadTx, view: View | CredentialView, conflict: UnitConflict) -> bool:
-    """Whether both sides may be seen; of one that is purged, its session."""
+    """Whether both sides are visible; for a purged one, whether its session is."""
     sides = [find_unit(tx, side) for side in conflict.units]
     return all(view.reaches(side) if side is not None else view.enters(conflict.session) for side in sides)
 
 
 def touches(tx: ReadTx, view: View, conflict: UnitConflict) -> bool:
-    """Whether a conflict is in sight and one of its sides is in the session that the envelope names."""
+    """Whether a conflict is visible and one of its sides is in the session that the envelope names."""
     sides = [find_unit(tx, side) for side in conflict.units]
     if not all(view.reaches(side) if side is not None else view.enters(conflict.session) for side in sides):
         return False

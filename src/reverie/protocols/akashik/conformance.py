@@ -28,7 +28,7 @@ class FaultSwitches:
                 self._on.discard((tenant, str(kind)))
 
     def on(self, tenant: str, kind: str) -> bool:
-        """Whether a fault is wanted."""
+        """Whether a fault is switched on."""
         return self.enabled and (tenant, kind) in self._on
 
     def holds_vectors(self, tenant: str) -> bool:

@@ -18,7 +18,7 @@ def load(tx: ReadTx, space: str, key: str) -> tuple[dict[str, Any], int] | None:
 
 
 def save(tx: WriteTx, space: str, key: str, body: dict[str, Any], *, seq: int, expected: int | None) -> None:
-    """The next version, if `expected` is the newest (0: there is none); else Conflict, and the Field tries again."""
+    """The next version. Raises Conflict, on which the Field retries, unless `expected` is the newest (0: none)."""
     tx.save(space, key, orjson.dumps(body), seq=seq, expected=expected)
 
 

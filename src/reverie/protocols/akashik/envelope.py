@@ -30,12 +30,12 @@ MEMBERS = ("protocol", "version", "id", "operation", "agent_id", "session_id", "
 LIMIT_EPOCH = 2**53
 MAX_NAME = 256
 TEXTS_OF_A_MESSAGE = 8
-"""Entries' worth of text in one message."""
+"""Maximum text in one message, as a multiple of the largest entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A message as sent: well formed, not yet allowed."""
+    """A message as sent: well formed, not yet authorised."""
 
     id: str
     operation: str
@@ -58,7 +58,7 @@ class Envelope:
         }
 
     def fingerprint(self) -> str:
-        """One text per message, to recognise a repeat: the order of members does not matter."""
+        """A text that is equal for repeats of a message, whatever the order of members."""
         return json.dumps(self.document(), sort_keys=True, separators=(",", ":"))
 
 
@@ -79,10 +79,10 @@ def read_envelope(document: Any, operation: str | None = None) -> Envelope:
         raise no(f"This Field speaks {PROTOCOL} {VERSION}.")
     for name in ("id", "agent_id"):
         if not isinstance(document[name], str) or not document[name].strip():
-            raise no(f"{name} is a text that is not empty.")
+            raise no(f"{name} is a string that is not empty.")
     session = document["session_id"]
     if session is not None and (not isinstance(session, str) or not session.strip()):
-        raise no("session_id is a text, or null.")
+        raise no("session_id is a string or null.")
     for name in ("agent_id", "session_id"):
         if document[name] is not None and len(document[name]) > MAX_NAME:
             raise no(f"{name} is at most {MAX_NAME} characters.")

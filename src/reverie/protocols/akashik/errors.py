@@ -45,7 +45,7 @@ CODES: Mapping[str, tuple[bool, str]] = {
     "RATE_LIMITED": (True, "Wait as long as Retry-After says."),
     "UNAVAILABLE": (True, "Nothing was stored. Try again."),
 }
-"""Each code: whether the caller can do something about it, and what."""
+"""Each code: whether it is recoverable, and the suggested action."""
 
 REJECTED = frozenset({"REGISTER", "RECORD"})
 """Operations whose refusals also say `status: rejected`."""
@@ -86,7 +86,7 @@ class FieldError(ReverieError):
 
 
 def translated(error: ReverieError, operation: str | None = None) -> FieldError:
-    """An error of the core in the protocol's words."""
+    """An error of the core as a FieldError."""
     if isinstance(error, FieldError):
         error.operation = error.operation or operation
         return error

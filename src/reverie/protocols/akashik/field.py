@@ -2,7 +2,7 @@
 
 Envelope, then whether this level has the operation, then the agent and its credential, then the session, then the
 clock, then (in the operation) payload and authority, then the work. The tick of the clock, the answer remembered for
-repeats and everything the operation changes are one commit: who sees epoch E sees everything at or below E.
+repeats and everything the operation changes are one commit: a reader who sees epoch E sees everything up to E.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Field:
         )
 
     def check_right(self, actor: Actor, operation: str) -> None:
-        """Refuse a caller who may not ask for the operation, before the message is read. Raises FieldError."""
+        """Refuse a caller who may not use the operation, before the message is read. Raises FieldError."""
         row = TABLE[operation]
         try:
             if row.level <= self.services.level:
@@ -91,7 +91,7 @@ class Field:
             raise translated(error, operation) from error
 
     def perform(self, actor: Actor, document: Any, *, operation: str | None = None) -> dict[str, Any]:
-        """Carry out one message. `operation` is that of the address. Raises FieldError, and nothing else.
+        """Carry out one message. `operation` is that of the route. Raises FieldError, and nothing else.
 
         A repeat of a message (same agent, operation and id) is answered as the first was and does nothing.
         """
@@ -233,15 +233,15 @@ class Field:
                 check_session(ready, ready.session)
 
     def switch_fault(self, actor: Actor, kind: object, on: object) -> None:
-        """For tests: turn a fault on or off. What waited for an embedder is embedded when it is back."""
+        """For tests: turn a fault on or off. Units without a vector are embedded when the embedder is back."""
         self.services.faults.switch(actor.tenant, kind, on)
         if kind == "enrichment" and not on:
             self._embeddings.fill(actor)
 
-    # what is read without a message
+    # reads without a message
 
     def status(self, actor: Actor) -> dict[str, Any]:
-        """The Field in numbers."""
+        """Level, clock, counts and log head of the Field."""
 
         def body(tx: ReadTx) -> dict[str, Any]:
             head = tx.head()
@@ -264,7 +264,7 @@ class Field:
         return self._read(actor, lambda tx: {"agents": [agent.document() for agent in each_agent(tx)]})
 
     def tasks(self, actor: Actor) -> dict[str, Any]:
-        """Every task of the sessions in sight of the credential."""
+        """Every task of the sessions visible to the credential."""
 
         def body(tx: ReadTx) -> dict[str, Any]:
             view = self._view(tx, actor, None)
@@ -273,7 +273,7 @@ class Field:
         return self._read(actor, body)
 
     def conflicts(self, actor: Actor, *, agent_id: str | None = None, session_id: str | None = None) -> dict[str, Any]:
-        """Unresolved conflicts in sight of the agent, or of the credential where no agent is named."""
+        """Unresolved conflicts visible to the agent, or to the credential where no agent is named."""
 
         def body(tx: ReadTx) -> dict[str, Any]:
             view = self._view(tx, actor, agent_id)
@@ -310,7 +310,8 @@ class Field:
     ) -> dict[str, Any]:
         """The event log after a position: every event the agent (or, with none named, the credential) may know of.
 
-        `agent_id` says who looks, as in an envelope; it does not filter. `session_id` leaves one session's events.
+        `agent_id` names the reader, as in an envelope; it does not filter. `session_id` restricts the answer to one
+        session.
         """
         if after_seq < 0 or not 1 <= limit <= MAX_LOG_PAGE:
             raise FieldError("INVALID_REQUEST", f"after_seq is 0 or more, limit is 1 to {MAX_LOG_PAGE}.")
@@ -328,7 +329,7 @@ class Field:
         return self._read(actor, body)
 
     def name(self, actor: Actor, sent: str) -> str:
-        """The name in the Field of an agent or a session that a caller calls `sent`."""
+        """The name under which the Field knows an agent or a session that a caller calls `sent`."""
         scope = Scope(actor.tenant, self.services.ref)
         return self.services.parts.store.read(scope, lambda tx: self._name(tx, actor, sent) or sent)
 
@@ -363,7 +364,7 @@ class Field:
 
 
 def _named(tx: ReadTx, ready: Ready, envelope: Envelope) -> Ready:
-    """The message with redacted names numbered, so that they stay distinct."""
+    """The message with its redacted names made distinct."""
     session = envelope.session_id
     if not ready.findings and ready.agent_id == envelope.agent_id and ready.session_id == session:
         return ready

@@ -1,8 +1,8 @@
 """Names that hold a secret: replaced like any other text, but kept distinct.
 
 Two sessions whose ids both look like tokens would otherwise become one, and see each other. So a name that had to be
-redacted gets the first letters of its hash under the tenant's own key: the same name gives the same, and no caller can
-guess it back.
+redacted gets the first digits of its hash under the tenant's own key: the same name always gives the same result, and
+the name cannot be guessed from it.
 """
 
 from __future__ import annotations

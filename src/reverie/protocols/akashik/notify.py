@@ -1,4 +1,4 @@
-"""From the log to notifications: the events one subscription asks for, as far as its agent may see them."""
+"""Notifications, made from the log: the events that one subscription asks for and its agent may see."""
 
 from __future__ import annotations
 
@@ -10,35 +10,23 @@ from reverie.core.event import Event
 from reverie.core.query import Key, Vector
 from reverie.protocols.akashik.call import FieldServices
 from reverie.protocols.akashik.operations.agents import FieldAgent, load_agent
-from reverie.protocols.akashik.operations.subscriptions import Subscription, load_subscription
+from reverie.protocols.akashik.operations.subscriptions import EVENTS, Subscription, load_subscription
 from reverie.protocols.akashik.relevance import RelevanceQuery, meaning_of, rank_units, vector_of
 from reverie.protocols.akashik.units import find_unit, type_of
 from reverie.protocols.akashik.visibility import View
 from reverie.redact import KnownSecrets
 from reverie.store.contract import ReadTx
 
-LOGGED = {
-    "memory.recorded": "memory.recorded",
-    "memory.superseded": "memory.superseded",
-    "memory.contested": "memory.contested",
-    "conflict.detected": "conflict.detected",
-    "conflict.resolved": "conflict.resolved",
-    "task.state_changed": "task.state_changed",
-    "task.assigned": "task.assigned",
-    "task.completed": "task.completed",
-    "handoff.initiated": "handoff.incoming",
-    "agent.joined": "agent.joined",
-    "agent.failed": "agent.failed",
-    "session.paused": "session.paused",
-    "session.ended": "session.ended",
-}
+LOGGED = {"handoff.initiated" if name == "handoff.incoming" else name: name for name in EVENTS}
 """Events of the log, with the names used by subscribers."""
+FOLLOWED = (*LOGGED, "field.subscribed", "field.unsubscribed")
+"""Events of the log that a feed must be given."""
 SUMMARY = 160
 """Characters of a unit's text in a notification."""
 
 
 class Feed:
-    """One subscription being served. It remembers only what spares repeats; visibility is read again each time."""
+    """Serves one subscription. Only what prevents repeats is remembered; visibility is checked for every event."""
 
     def __init__(self, services: FieldServices, tenant: str, subscription: Subscription, key_id: str | None) -> None:
         self._services = services
@@ -84,7 +72,7 @@ class Feed:
         return None if key.expires_at is not None and key.expires_at <= now else key
 
     def _ends(self, event: Event) -> bool:
-        """The subscription was ended, or taken over by a newer one of the same id, at this point of the log."""
+        """Whether this event ends the subscription: it was cancelled, or replaced by one with the same id."""
         own = self.subscription
         return (
             event.type in ("field.unsubscribed", "field.subscribed")
@@ -158,7 +146,7 @@ class Feed:
         return rank_units([entry], asked, meaning)[0].score
 
     def _too_soon(self, event: Event, name: str) -> bool:
-        """Whether this entity was spoken of within the debounce time, by the log's own clock."""
+        """Whether this entity had a notification within the debounce time, by the clock of the log."""
         pause = self.subscription.debounce_ms
         if not pause:
             return False
@@ -179,6 +167,6 @@ def _plain(name: str, event: Event) -> str:
 
 
 def _short(text: str) -> str:
-    """Redacted before it is cut: half a secret matches no rule."""
+    """The beginning of a text that was redacted before: half a secret matches no rule."""
     text = " ".join(text.split())
     return text if len(text) <= SUMMARY else text[: SUMMARY - 1].rstrip() + "…"

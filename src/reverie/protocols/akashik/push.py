@@ -32,13 +32,12 @@ from reverie.protocols.akashik.errors import translated
 from reverie.protocols.akashik.field import Field
 from reverie.protocols.akashik.http.errors import status_of
 from reverie.protocols.akashik.http.wire import PREFIX
-from reverie.protocols.akashik.notify import LOGGED, Feed
+from reverie.protocols.akashik.notify import FOLLOWED, Feed
 from reverie.protocols.akashik.operations.subscriptions import Subscription, find
 from reverie.protocols.akashik.tickets import issue, redeem
 
 SSE_PATH = f"{PREFIX}/v1/subscriptions/stream"
 SOCKET_PATH = f"{PREFIX}/v1/subscriptions/socket"
-_TYPES = (*LOGGED, "field.subscribed", "field.unsubscribed")
 _GOING_AWAY = 1001
 
 
@@ -94,11 +93,11 @@ async def _opened(connection: HTTPConnection) -> tuple[Feed, int]:
 async def _notifications(
     connection: HTTPConnection, feed: Feed, after: int
 ) -> AsyncGenerator[dict[str, Any] | None, None]:
-    """The notifications of a subscription, in order and once; None when a sign of life is due."""
+    """The notifications of a subscription, each once and in order; None when a keep-alive is due."""
     state = connection.app.state
     host: Host = state.host
     actor = replace(host.system_actor(feed.tenant), key_id=feed.key_id)
-    async for page in state.tail.follow(actor, after=after, types=_TYPES):
+    async for page in state.tail.follow(actor, after=after, types=FOLLOWED):
         notifications, goes_on = await state.threads.run(
             Lane.READ, feed.tenant, partial(feed.tell, page.events if page else ())
         )

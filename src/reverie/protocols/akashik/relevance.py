@@ -64,7 +64,7 @@ class RelevanceQuery:
 
 
 class Scored(Struct, frozen=True):
-    """A unit and its score. Only for the few that are shown, the reason is put into words."""
+    """A unit and its score. The reason is put into words only for the few that are shown."""
 
     entry: Entry
     score: float
@@ -162,7 +162,7 @@ Factor = Callable[[Entry], float]
 
 
 def _own_factors(asked: RelevanceQuery) -> list[tuple[float, Factor]]:
-    """The factors that this query has beside recency, with their weights."""
+    """The factors of this query besides recency, with their weights."""
     role = tuple(word for word in asked.role.lower().split() if len(word) > 3)
 
     def of_type(entry: Entry) -> float:

@@ -18,7 +18,7 @@ from reverie.store.contract import ReadTx
 AUTHORITY = {"archive": 6, "summarize": 6, "purge": 10}
 """Authority required by each strategy."""
 
-STRATEGIES = ("archive", "summarize", "purge")
+STRATEGIES = tuple(AUTHORITY)
 MEMBERS = frozenset({"strategy", "filter", "reason", "dry_run"})
 FILTER_MEMBERS = frozenset({"max_age_epochs", "session_id", "types", "status"})
 MAX_REASON = 1000
@@ -27,7 +27,7 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class CompactRequest:
-    """A COMPACT as asked, understood."""
+    """A parsed COMPACT request."""
 
     strategy: str
     max_age: int | None = None
@@ -39,7 +39,7 @@ class CompactRequest:
 
 
 def read_ask(ready: Ready) -> CompactRequest:
-    """The payload. Raises INVALID_REQUEST or INVALID_FILTER."""
+    """Parse the payload. Raises INVALID_REQUEST or INVALID_FILTER."""
     payload = ready.payload
 
     def no(text: str) -> Exception:
@@ -52,7 +52,7 @@ def read_ask(ready: Ready) -> CompactRequest:
         raise no(f"A COMPACT has {', '.join(sorted(MEMBERS))}, and nothing else.")
     reason, dry_run = payload.get("reason"), payload.get("dry_run")
     if reason is not None and (not isinstance(reason, str) or len(reason) > MAX_REASON):
-        raise no(f"reason is a text of at most {MAX_REASON} characters.")
+        raise no(f"reason is a string of at most {MAX_REASON} characters.")
     if dry_run is not None and not isinstance(dry_run, bool):
         raise no("dry_run is true or false.")
     asked = payload.get("filter")
@@ -73,7 +73,7 @@ def _filter(ready: Ready, asked: dict[str, Any]) -> dict[str, Any]:
     if age is not None and (type(age) is not int or age < 0):
         raise no("max_age_epochs is a whole number, 0 or more.")
     if session is not None and not isinstance(session, str):
-        raise no("session_id is a text.")
+        raise no("session_id is a string.")
     lists: dict[str, frozenset[str] | None] = {}
     for name, known in (("types", TYPES), ("status", STATUSES)):
         values = asked.get(name)
@@ -93,7 +93,7 @@ def select(tx: ReadTx, view: View, ask: CompactRequest, *, epoch: int) -> list[E
 
 def matching(entries: Sequence[Entry], view: View, ask: CompactRequest, *, epoch: int) -> list[Entry]:
     """The units that a COMPACT takes."""
-    # who has the authority in one session, as its creator, has it there only
+    # a session's creator has its authority there only
     sessions = {entry.source.session for entry in entries}
     commanded = {session for session in sessions if view.commands(session, AUTHORITY[ask.strategy])}
     wanted = [e for e in entries if e.source.session in commanded and _is_wanted(e, ask, epoch)]

@@ -1,4 +1,4 @@
-"""Texts of the Field that are no units: goals, titles, descriptions, reasons, summaries. A forget reaches them."""
+"""Texts of the Field outside units: goals, titles, descriptions, reasons, summaries. A forget reaches them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SAID = "rationale"
 
 
 class FieldTexts:
-    """Texts of the Field."""
+    """Texts of the Field outside units."""
 
     def __init__(self, parts: Services) -> None:
         self._ref = parts.field.ref
@@ -48,7 +48,7 @@ class FieldTexts:
                     yield ClearedText(document, orjson.dumps(after))
 
     def release(self, tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None:
-        """Conflicts about the units end, and what was said in handing them over goes: it may quote them."""
+        """End the conflicts of units, and erase the texts of handoffs that include them: these may quote them."""
         units = {entry.id for entry in entries if entry.ref == self._ref}
         if not units:
             return

@@ -1,7 +1,7 @@
 """One-time tickets in the addresses of notifications: random bits that name nothing.
 
-An address ends up in logs and histories, so that a ticket must not say whose it is. The host keeps its digest with what
-it opens, in one of a fixed number of places: a ticket that was never used is overwritten after its minute.
+An address ends up in logs and histories, so a ticket must not say whose it is. The host stores its digest, with what it
+opens, in one of a fixed number of slots; a ticket that was never used may be overwritten when its minute is over.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reverie.store.contract import ControlTx
 LIFE_MS = 60_000
 _BYTES = 32
 _PLACES = 3
-"""Hexadecimal digits of the digest that choose the place: 4,096 of them."""
+"""Hexadecimal digits of the digest that choose the slot: there are 4,096."""
 _TRIES = 32
 
 
@@ -36,7 +36,7 @@ class _Ticket(Struct, frozen=True):
 
 
 def issue(services: FieldServices, tenant: str, key: str | None, agent: str, subscription: str) -> str:
-    """A new ticket for a subscription."""
+    """Make a ticket for a subscription. Raises RateLimited when no free slot was found."""
 
     def body(tx: ControlTx) -> str | None:
         now = services.parts.clock.now()
@@ -59,7 +59,7 @@ def issue(services: FieldServices, tenant: str, key: str | None, agent: str, sub
 
 
 def redeem(services: FieldServices, ticket: str) -> tuple[str, Subscription, str | None]:
-    """Tenant, subscription and key of a ticket that was never used and is not too old. It cannot be used again."""
+    """Use up a ticket; returns tenant, subscription and key. A used, late or invented one is UNAUTHENTICATED."""
     digest = sha256(ticket.encode("utf-8", "replace")).hexdigest()
     store = services.parts.store
 

@@ -39,7 +39,7 @@ RELATIONS = (
 )
 STATUSES = ("active", "draft", "superseded", "retracted", "contested", "pending_enrichment")
 UNIT_STATES = frozenset(EntryState(status) for status in STATUSES)
-"""The states in which an entry is a unit; the others are how other doors let entries go."""
+"""The states in which an entry is a unit. In the others another interface has removed it."""
 ANY_UNIT = Filter(states=UNIT_STATES, archived=None, gone=True, expired=None)
 """Every unit that still has text, hot or archived."""
 HOT = Filter(states=UNIT_STATES, archived=False, gone=True, expired=None)
@@ -48,7 +48,7 @@ PURGED = Filter(states=frozenset({EntryState.ERASED}), archived=None, gone=True,
 
 PURGES = ("memory.purged", "memory.expired")
 _OWN_TAGS = ("compacted-from:", "archive:")
-"""Tags the host gives; not shown."""
+"""Prefixes of tags that the host sets; not shown."""
 
 
 def type_of(entry: Entry) -> str:
@@ -117,7 +117,7 @@ def unit_with_relations(tx: ReadTx, entry: Entry) -> dict[str, Any]:
 
 
 def relations_of(tx: ReadTx, entry: Entry) -> Sequence[Link]:
-    """The unit's links. Most units have none, and say so: `relations` counts those it was recorded with."""
+    """The unit's links. The attribute `relations` counts those it was recorded with, so 0 spares the query."""
     return () if entry.attributes.get("relations") == 0 else tx.links(entry.id)
 
 
@@ -127,7 +127,7 @@ def find_unit(tx: ReadTx, unit_id: str) -> Entry | None:
 
 
 def as_born(tx: ReadTx, entry: Entry) -> Entry:
-    """A purged unit in its session: the row has lost it, the event of its birth has not."""
+    """A purged unit with its session, which its row has lost and the event of its birth has kept."""
     birth = tx.read_log(after=entry.born_seq - 1, limit=1)
     session = birth[0].session if birth and birth[0].entry_id == entry.id else None
     return structs.replace(entry, source=structs.replace(entry.source, session=session))
@@ -174,7 +174,7 @@ def score_of(entry: Entry) -> float | None:
 
 
 class Wish(Struct, frozen=True):
-    """A unit as a caller asks for it, validated."""
+    """A valid request to record a unit."""
 
     kind: str
     content: str

@@ -36,7 +36,7 @@ class View:
         self._sessions: dict[str, FieldSession | None] = {}
 
     def sees(self, entry: Entry) -> bool:
-        """Whether the unit is in sight from the session that the envelope names."""
+        """Whether the unit is visible from the session that the envelope names."""
         if entry.source.session is None and self._session_id is None and entry.state is not EntryState.DRAFT:
             return True  # units of no session are open to all
         if not self.reaches(entry):
@@ -49,12 +49,12 @@ class View:
 
     @property
     def filtered(self) -> bool:
-        """Whether a filter can say which units are in sight; it cannot across sessions."""
+        """Whether a filter can express which units are visible; it cannot across sessions."""
         active = self._session(self._session_id)
         return self._level < 3 or active is None or not active.policy.cross_session
 
     def narrow(self, where: Filter) -> Filter:
-        """The part of a filter that is in sight: of the session, without the types that its rules deny."""
+        """Restrict a filter to visible units: those of the session, without the types that its rules deny."""
         if self._level < 3 or not self.filtered:
             return where
         if self._session_id is None:
@@ -66,13 +66,13 @@ class View:
             rules, authority = active.policy, self.authority_in(self._session_id)
             denied = rules.denied(self._agent.role if self._agent else None)
             denied |= {kind for kind, least in rules.min_authority.items() if authority < least}
-        if type_of_kind("") in denied:  # that of every kind which is no type
+        if type_of_kind("") in denied:  # the type of every kind that is not one of the protocol's
             seen = tuple([kind for kind in TYPES if kind not in denied])
             return msgspec.structs.replace(where, session=self._session_id, kinds=seen)
         return msgspec.structs.replace(where, session=self._session_id, without_kinds=tuple(sorted(denied)))
 
     def reaches(self, entry: Entry) -> bool:
-        """Whether the unit is in sight from any session the agent is a member of; authority 10 reaches every one."""
+        """Whether the unit is visible from any session the agent is a member of; authority 10 reaches every one."""
         if entry.state is EntryState.DRAFT and not self.wrote(entry):
             return False
         if self._level < 3:
@@ -85,11 +85,11 @@ class View:
         return agent is not None and entry.source.actor == agent.id and entry.born_seq >= agent.since_seq
 
     def enters(self, session_id: str | None) -> bool:
-        """Whether what happened in a session may be known to the agent."""
+        """Whether the agent may know what happened in a session."""
         return self._level < 3 or self._member(session_id)
 
     def allows(self, kinds: Iterable[str], session_id: str | None) -> bool:
-        """Role rules and minimum authority of a session, for every one of these types."""
+        """Whether the role rules and minimum authority of a session allow every one of these types."""
         session = self._session(session_id)
         if session is None or self._level < 3:
             return True

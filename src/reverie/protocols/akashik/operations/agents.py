@@ -20,7 +20,6 @@ AGENTS = "akashik.agent"
 OWNERS = "akashik.owner"
 RESERVED = ("akashik.", *CREDENTIAL_PREFIXES)
 """Reserved id prefixes: the Field's own, and those of credentials."""
-STATUSES = ("idle", "working", "waiting", "offline", "failed")
 DEFAULT_AUTHORITY = 4
 
 
@@ -74,11 +73,11 @@ def _register(call: OperationCall) -> dict[str, Any]:
     role: Any = payload.get("role")
     for name, value in (("id", agent_id), ("role", role)):
         if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME:
-            raise call.error("INVALID_REQUEST", f"{name} is a text of 1 to {MAX_NAME} characters.", **_rejected(call))
+            raise call.error("INVALID_REQUEST", f"{name} is a string of 1 to {MAX_NAME} characters.", **_rejected(call))
     interests = payload.get("interests")
     interests = [] if interests is None else interests
     if not isinstance(interests, list) or not all(isinstance(item, str) for item in interests):
-        raise call.error("INVALID_REQUEST", "interests is a list of texts.", **_rejected(call))
+        raise call.error("INVALID_REQUEST", "interests is a list of strings.", **_rejected(call))
     authority = _authority(call)
     _check_required(call)
     if agent_id.startswith(RESERVED) or load_agent(call.tx, agent_id) is not None:

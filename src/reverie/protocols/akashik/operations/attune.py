@@ -63,7 +63,7 @@ def _scope(call: Ready) -> _Scope:
         raise no("scope is an object with role and max_units.")
     role = scope.get("role")
     if not isinstance(role, str) or not role.strip():
-        raise no("scope.role is a text that is not empty.")
+        raise no("scope.role is a string that is not empty.")
     since = [
         number
         for number in (
@@ -78,12 +78,12 @@ def _scope(call: Ready) -> _Scope:
     hint, form = payload.get("context_hint"), payload.get("format")
     form = "full" if form is None else form
     if hint is not None and not isinstance(hint, str):
-        raise no("context_hint is a text.")
+        raise no("context_hint is a string.")
     if form not in FORMATS:
         raise no(f"format is one of {', '.join(FORMATS)}.")
     task = scope.get("active_task_id")
     if task is not None and not isinstance(task, str):
-        raise no("scope.active_task_id is a text, or null.")
+        raise no("scope.active_task_id is a string or null.")
     layers = _texts(no, scope, "temporal_layers")
     if any(layer not in LAYERS for layer in layers):
         raise no(f"scope.temporal_layers are of {', '.join(LAYERS)}.")
@@ -130,7 +130,7 @@ def _texts(no: Any, given: Mapping[str, Any], name: str) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise no(f"scope.{name} is a list of texts.")
+        raise no(f"scope.{name} is a list of strings.")
     return tuple(value)
 
 
@@ -141,7 +141,7 @@ class _Attunement:
     scope: _Scope
     asked: RelevanceQuery
     ranked: list[Scored]
-    """The best: as many as are asked for, and some to take the place of those that leave meanwhile."""
+    """The best: as many as requested, and some to replace units that leave meanwhile."""
     meaning: Meaning | None
     available: int
     snapshot: int

@@ -1,9 +1,9 @@
 """COMPACT: archive, summarize, purge. The log keeps every row; the text of purged units is nowhere.
 
-Archive and purge choose and act inside one transaction. Summarize works on a snapshot first: select, group, and one
-text per group by the dream engine; its transaction then looks at every original again, and when one of them is no
-longer as it was seen, all is undone and the groups are made again. So a reader finds an original hot, or archived with
-its synthesis present, and never anything between.
+Archive and purge select and act inside one transaction. Summarize works on a snapshot first: it selects, groups, and
+has the dream engine write one text per group. Its transaction checks every original again; when one has changed, all is
+undone and the groups are made again. So a reader finds an original hot, or archived with its synthesis present, and
+never anything in between.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_NAMED = 100
 LEASE_MS = 5000
 _POLL_SECONDS = 0.02
 _PATIENCE_SECONDS = 60.0
-"""Longest wait for the lease. Work then proceeds without it: at worst it is done twice and stored once."""
+"""Longest wait for a lease. The work then goes on without it: at worst it is done twice and stored once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _check_outputs(ready: Ready, tx: ReadTx, groups: Sequence[Synthesis]) -> Non
 
 
 def _texts(ready: Ready, entries: Sequence[Entry], borders: Sequence[Any], *, model: bool = True) -> list[Made]:
-    """The texts of all groups. What must be kept of a group may take several."""
+    """The texts of all groups. The must-keep statements of one group may take several texts."""
     services = ready.services
     dreams = services.dreams
     by_id = {entry.id: entry for entry in entries}
@@ -137,8 +137,8 @@ def _members(services: FieldServices, entries: Sequence[Entry], borders: Sequenc
 
 
 def _take(ready: Ready, scope: Scope, lease: str, holder: str) -> None:
-    """Compactions of one session go one after another. A lease that is not given back ends by itself, and soon: it
-    saves double work, while the versions checked inside the transaction keep the work right."""
+    """Take the lease that makes compactions of one session run one after another. It only saves double work and expires
+    soon; correctness rests on the versions checked inside the transaction."""
     parts = ready.services.parts
     seconds = LEASE_MS // 1000 + (ready.rules.policy.model_seconds_per_dream if parts.distillers else 0)
     patience = time.monotonic() + _PATIENCE_SECONDS

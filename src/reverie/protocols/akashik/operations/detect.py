@@ -1,4 +1,4 @@
-"""DETECT: conflicts that are known, and mechanical detection of statements that cannot both be true."""
+"""DETECT: known conflicts, and mechanical detection of statements that cannot both be true."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from reverie.store.contract import ReadTx
 MODES = ("check", "scan", "list")
 AUTHORITY = 4
 _SECONDS = 5.0
-"""Time limit of a scan; its finds by then count, and the answer says that it is incomplete."""
+"""Time limit of a scan. Later pairs are not compared, and the answer says that detection was deferred."""
 _PAGE = 1000
 _CANDIDATES = 200
 """Units that a check compares with its target: those that share most words with it."""

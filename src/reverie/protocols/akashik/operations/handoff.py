@@ -1,7 +1,7 @@
 """HANDOFF: a task passes to another agent, with the context it needs.
 
-A handoff keeps ids, not units: its package is put together again for each reader, from what that agent may see and
-what is still there. So a purged unit is in no package.
+A handoff stores ids, not units: its package is assembled for each reader from the units that this agent may see and
+that still exist. So a purged unit is in no package.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ def _initiate(call: OperationCall) -> dict[str, Any]:
     task_id, to_agent, reason = payload.get("task_id"), payload.get("to_agent"), payload.get("reason")
     for name, value in (("task_id", task_id), ("to_agent", to_agent)):
         if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME:
-            raise call.error("INVALID_REQUEST", f"{name} is a text of 1 to {MAX_NAME} characters.")
+            raise call.error("INVALID_REQUEST", f"{name} is a string of 1 to {MAX_NAME} characters.")
     if reason is not None and (not isinstance(reason, str) or len(reason) > MAX_TEXT):
-        raise call.error("INVALID_REQUEST", f"reason is a text of at most {MAX_TEXT} characters.")
+        raise call.error("INVALID_REQUEST", f"reason is a string of at most {MAX_TEXT} characters.")
     context = _context(call)
     call.require(4)
     assert isinstance(task_id, str)
@@ -165,7 +165,7 @@ def _texts(value: Any) -> bool:
 
 
 def _packed(call: OperationCall, handoff: Handoff, receiver: FieldAgent, context: Mapping[str, Any]) -> Handoff:
-    """Choose what goes along: what both agents may see, ranked, within the budget."""
+    """Choose the units of the package: those that both agents may see, ranked, within the budget."""
     view = _view(call, receiver)
     named = []
     for unit_id in dict.fromkeys(context.get("unit_ids") or []):
@@ -204,7 +204,7 @@ def _packed(call: OperationCall, handoff: Handoff, receiver: FieldAgent, context
 
 
 def _within(summary: str, questions: list[str], budget: int, count: Any) -> tuple[str, list[str]]:
-    """The summary and as many questions as fit half and then all of the budget."""
+    """The summary, cut to the budget if it must be, and as many questions as still fit."""
     chosen, used = fit([summary], budget, count) if summary else ([], 0)
     kept = cut(summary, chosen[0][1]) if chosen else ""
     fitting: list[str] = []
@@ -286,7 +286,7 @@ def _document(call: OperationCall, handoff_id: str, status: str) -> dict[str, An
 
 
 def _package(call: OperationCall, handoff: Handoff) -> dict[str, Any]:
-    """The package for the agent that looks: hot units it may see."""
+    """The package for the reading agent: the hot units it may see."""
     view = _view(call, call.speaker, session_id=handoff.session_id) if call.agent else None
     shown, texts = [], []
     for unit_id, length in handoff.units:

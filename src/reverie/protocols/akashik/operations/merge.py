@@ -1,4 +1,4 @@
-"""MERGE: seven ways to end a conflict. Exactly one of many at the same time does."""
+"""MERGE: seven strategies to resolve a conflict. Of several calls at the same time exactly one succeeds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STRATEGIES = {
     "synthesis": 3,
     "vote": 3,
 }
-"""Each way to resolve a conflict, with the level that has it."""
+"""Each strategy, with the level that has it."""
 AUTHORITY = 6
 HUMAN = 10
 QUORUM = 3
@@ -166,7 +166,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
 def _answer(
     status: str, conflict: UnitConflict, *, superseded: list[str] | None = None, new_unit: str | None = None
 ) -> dict[str, Any]:
-    """Build the answer stored for a repeated message: without the given reason, which a forget must reach."""
+    """Build the answer, which is stored for repeats: without the rationale, which a forget must reach."""
     shown = conflict.document()
     if conflict.resolution is not None:
         shown["resolution"] = {key: value for key, value in conflict.resolution.items() if key != "rationale"}
@@ -182,7 +182,7 @@ def _answer(
 
 
 def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
-    """The answer with the reason as it is stored."""
+    """The answer with the rationale as it is stored now."""
     conflict = result["conflict"]
     found = load_conflict(call.tx, conflict["id"])
     if "resolution" not in conflict or found is None or found[0].resolution is None:

@@ -1,4 +1,4 @@
-"""RECORD: an agent says something, why, and how sure it is."""
+"""RECORD: an agent stores a unit, with its purpose and confidence."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Recording:
 
 
 def _prepare(ready: Ready) -> _Recording:
-    """Validate in the order the protocol's refusals have; embed."""
+    """Validate in the protocol's order of refusals, then embed."""
     payload = ready.payload
     intent = _intent(ready, payload)
     mode = _member(payload, "mode", "committed")
@@ -56,7 +56,7 @@ def _prepare(ready: Ready) -> _Recording:
             raise ready.error("INVALID_REQUEST", f"{name} is missing.")
     kind, content = payload["type"], payload["content"]
     if not isinstance(content, str) or not content.strip():
-        raise ready.error("INVALID_REQUEST", "content is a text that is not empty.")
+        raise ready.error("INVALID_REQUEST", "content is a string that is not empty.")
     if mode not in ("draft", "committed"):
         raise ready.error("INVALID_REQUEST", "mode is draft or committed.")
     if kind not in TYPES:
@@ -79,20 +79,20 @@ def _labels(ready: Ready, payload: Mapping[str, Any]) -> tuple[str | None, tuple
     if subject is not None and (
         not isinstance(subject, str) or not subject.strip() or len(subject) > MAX_TAG_LENGTH or "\x00" in subject
     ):
-        raise ready.error("INVALID_REQUEST", f"subject is a text of 1 to {MAX_TAG_LENGTH} characters, or null.")
+        raise ready.error("INVALID_REQUEST", f"subject is a string of 1 to {MAX_TAG_LENGTH} characters, or null.")
     tags = _member(payload, "tags", [])
     sound = isinstance(tags, list) and all(
         isinstance(tag, str) and 0 < len(tag) <= MAX_TAG_LENGTH and "\x00" not in tag for tag in tags
     )
     if not sound or len(dict.fromkeys(tags)) > MAX_TAGS:
         raise ready.error(
-            "INVALID_REQUEST", f"tags is a list of at most {MAX_TAGS} texts of 1 to {MAX_TAG_LENGTH} characters."
+            "INVALID_REQUEST", f"tags is a list of at most {MAX_TAGS} strings of 1 to {MAX_TAG_LENGTH} characters."
         )
     return subject, tuple(dict.fromkeys(tags))
 
 
 def _member(payload: Mapping[str, Any], name: str, default: Any) -> Any:
-    """A member; null is as good as absent."""
+    """A member of the payload; null counts as absent."""
     value = payload.get(name)
     return default if value is None else value
 
@@ -105,7 +105,7 @@ def _intent(ready: Ready, payload: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("task_id", "question"):
         value = intent.get(name)
         if value is not None and not isinstance(value, str):
-            raise ready.error("INVALID_REQUEST", f"intent.{name} is a text, or null.")
+            raise ready.error("INVALID_REQUEST", f"intent.{name} is a string or null.")
     task = intent.get("task_id")
     if task is not None and len(task) > MAX_NAME:
         raise ready.error("INVALID_REQUEST", f"intent.task_id is at most {MAX_NAME} characters.")
@@ -124,11 +124,11 @@ def _confidence(ready: Ready, payload: Mapping[str, Any], mode: str) -> dict[str
     if mode == "committed" and ready.level >= 1 and (score is None or not said):
         raise ready.error("MISSING_CONFIDENCE", "A committed unit needs confidence.score and confidence.reasoning.")
     if reasoning is not None and not isinstance(reasoning, str):
-        raise ready.error("INVALID_REQUEST", "confidence.reasoning is a text.")
+        raise ready.error("INVALID_REQUEST", "confidence.reasoning is a string.")
     for name in ("evidence", "assumptions"):
         value = given.get(name)
         if value is not None and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
-            raise ready.error("INVALID_REQUEST", f"confidence.{name} is a list of texts.")
+            raise ready.error("INVALID_REQUEST", f"confidence.{name} is a list of strings.")
     if confidence is None:
         return None
     kept = {"score": score, "reasoning": reasoning}
@@ -151,7 +151,7 @@ def _relations(ready: Ready, payload: Mapping[str, Any]) -> tuple[Relation, ...]
         if not isinstance(target, str) or not 0 < len(target) <= MAX_NAME:
             raise ready.error("INVALID_REQUEST", "relations[].target_id is the id of a unit.")
         if text is not None and not isinstance(text, str):
-            raise ready.error("INVALID_REQUEST", "relations[].description is a text, or null.")
+            raise ready.error("INVALID_REQUEST", "relations[].description is a string or null.")
         made.setdefault((kind, target), Relation(kind, target, text))
     return tuple(made.values())
 
@@ -275,7 +275,7 @@ def _target(call: OperationCall, unit_id: str) -> Entry:
 
 
 def retire(call: OperationCall, target: Entry, state: EntryState, *, by: str | None = None) -> None:
-    """A unit is superseded or retracted, with its event; once."""
+    """Mark a unit superseded or retracted, with its event, unless it is one of these already."""
     current = call.tx.get(target.id, where=ANY_UNIT)
     if current is None or current.state in _FINAL:
         return

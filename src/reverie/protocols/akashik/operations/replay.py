@@ -54,7 +54,7 @@ class ReplayRequest:
 
 
 class Log:
-    """The part of the log that one agent may know of, by what each event names."""
+    """The part of the log that one agent may know of, indexed by what each event names."""
 
     def __init__(self, events: Iterable[Event], view: View, ref: str, agent_id: str) -> None:
         self.events: dict[int, Event] = {}
@@ -173,7 +173,7 @@ def _ask(ready: Ready) -> ReplayRequest:
 
 
 def replay(tx: ReadTx, ready: Ready, ask: ReplayRequest, *, upto: int) -> dict[str, Any]:
-    """The answer, as of a log position. The same for ever: the log does not change."""
+    """The answer as of a log position. It never changes, since the log does not."""
     view = view_of(tx, ready)
     log = Log(read(tx, upto=upto), view, ready.services.ref, ready.speaker.id)
     direct, chain = _chain_of(ready, log, view, ask)
@@ -276,7 +276,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
 
 
 def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
-    """The log is what the answer is made of, so a repeat reads it again instead of keeping a copy."""
+    """Make the answer from the log; a repeat reads the log again, so no copy is stored."""
     if call.prepared is not None:
         answer: dict[str, Any] = call.prepared[1]
         return answer

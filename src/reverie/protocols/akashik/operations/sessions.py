@@ -134,7 +134,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
         raise call.error("INVALID_REQUEST", f"action is one of list, {', '.join(_ACTIONS)}; session is an object.")
     goal, members = given.get("goal"), given.get("members")
     if goal is not None and (not isinstance(goal, str) or len(goal) > MAX_TEXT):
-        raise call.error("INVALID_REQUEST", f"session.goal is a text of at most {MAX_TEXT} characters.")
+        raise call.error("INVALID_REQUEST", f"session.goal is a string of at most {MAX_TEXT} characters.")
     if members is not None and not (isinstance(members, list) and all(_is_name(member) for member in members)):
         raise call.error("INVALID_REQUEST", "session.members is a list of agent ids.")
     if action == "list":
@@ -143,7 +143,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
     if name is None and action == "create":
         name = call.services.parts.ids.new()
     if not _is_name(name):
-        raise call.error("INVALID_REQUEST", f"session.id is a text of 1 to {MAX_NAME} characters.")
+        raise call.error("INVALID_REQUEST", f"session.id is a string of 1 to {MAX_NAME} characters.")
     policy = _policy(call, given.get("policy"))
     if action == "create":
         return {"status": "ok", "session": _bare(_create(call, name, goal, members or [], policy))}

@@ -64,12 +64,12 @@ class Subscription(Struct, frozen=True):
 
 
 def key_of(agent_id: str, subscription_id: str) -> str:
-    """The key prefix of one agent's subscriptions."""
+    """The document key of a subscription; with an empty id, the prefix of all keys of the agent."""
     return f"{len(agent_id)}:{agent_id}/{subscription_id}"
 
 
 def load_subscription(tx: ReadTx, agent_id: str, subscription_id: str) -> Subscription | None:
-    """A subscription that was not ended. One of an earlier agent of the same id is not this agent's."""
+    """An active subscription; None when absent, or when it belongs to an earlier agent of the same id."""
     agent = load_agent(tx, agent_id)
     found = documents.load(tx, SUBSCRIPTIONS, key_of(agent_id, subscription_id))
     if agent is None or found is None:
@@ -109,7 +109,7 @@ def _subscription(call: OperationCall, asked: dict[str, Any]) -> Subscription:
     key, events = asked.get("id"), asked.get("events")
     least, debounce = asked.get("min_relevance"), asked.get("debounce_ms")
     if key is not None and (not isinstance(key, str) or not 0 < len(key) <= MAX_NAME):
-        raise no(f"subscription.id is a text of 1 to {MAX_NAME} characters.")
+        raise no(f"subscription.id is a string of 1 to {MAX_NAME} characters.")
     if not isinstance(events, list) or not events or any(event not in EVENTS for event in events):
         raise no(f"subscription.events lists some of: {', '.join(EVENTS)}.")
     if least is not None and (isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1):
@@ -127,7 +127,7 @@ def _subscription(call: OperationCall, asked: dict[str, Any]) -> Subscription:
 
 
 def _subscribe(call: OperationCall, wanted: Subscription) -> dict[str, Any]:
-    """A subscription of the same id takes the place of the one before."""
+    """Store a subscription, in place of an earlier one with the same id."""
     agent = call.speaker.id
     key = wanted.id or call.services.parts.ids.new()
     stored = documents.load(call.tx, SUBSCRIPTIONS, key_of(agent, key))

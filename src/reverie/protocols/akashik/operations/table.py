@@ -1,4 +1,4 @@
-"""The table of operations: each with the level that has it. What is not here, the Field does not do."""
+"""The table of operations, each with the level that has it."""
 
 from __future__ import annotations
 

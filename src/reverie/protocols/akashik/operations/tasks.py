@@ -120,13 +120,13 @@ def _show(call: OperationCall, result: dict[str, Any]) -> dict[str, Any]:
 def _check(call: OperationCall, given: Mapping[str, Any]) -> None:
     def text(name: str, value: Any, most: int) -> None:
         if value is not None and (not isinstance(value, str) or not value.strip() or len(value) > most):
-            raise call.error("INVALID_REQUEST", f"task.{name} is a text of 1 to {most} characters.")
+            raise call.error("INVALID_REQUEST", f"task.{name} is a string of 1 to {most} characters.")
 
     for name, most in (("id", MAX_NAME), ("assignee", MAX_NAME), ("title", MAX_TEXT), ("result_unit_id", MAX_NAME)):
         text(name, given.get(name), most)
     for name, value in (("description", given.get("description")), ("reason", call.payload.get("reason"))):
         if value is not None and (not isinstance(value, str) or len(value) > MAX_TEXT):
-            raise call.error("INVALID_REQUEST", f"{name} is a text of at most {MAX_TEXT} characters.")
+            raise call.error("INVALID_REQUEST", f"{name} is a string of at most {MAX_TEXT} characters.")
     needs = given.get("depends_on")
     if needs is not None and not (isinstance(needs, list) and all(isinstance(item, str) and item for item in needs)):
         raise call.error("INVALID_REQUEST", "task.depends_on is a list of task ids.")
@@ -135,7 +135,7 @@ def _check(call: OperationCall, given: Mapping[str, Any]) -> None:
     if isinstance(priority, int | float) and not isinstance(priority, bool):
         sound = abs(priority) < LIMIT_EPOCH
     if priority is not None and not sound:
-        raise call.error("INVALID_REQUEST", "task.priority is a number or a short text.")
+        raise call.error("INVALID_REQUEST", "task.priority is a number or a short string.")
 
 
 def _create(call: OperationCall, given: Mapping[str, Any]) -> Task:
@@ -199,7 +199,7 @@ def _change(call: OperationCall, task: Task, action: str, given: Mapping[str, An
 
 
 def _authorise(call: OperationCall, task: Task, action: str, assignee: str | None) -> None:
-    """Whether the speaker may do this with the task, in its session."""
+    """Refuse a speaker who may not do this with the task, in its session."""
     me = call.speaker.id
     own = me in (task.creator_id, task.assignee)
     if action == "cancel":
