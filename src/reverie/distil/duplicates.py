@@ -1,8 +1,9 @@
 """Find sources that say the same thing.
 
 Two sources are duplicates when they have the same speaker and the newer wording has every informative
-word of the older one, in the same order, with the same numbers, names and negations. Nothing is merged on
-a guess: MinHash only proposes candidates, the comparison is exact.
+word of the older one, in the same order, with the same numbers, names, negations and other words that can
+make a difference: before and after, on and off, he and she. Nothing is merged on a guess: MinHash only
+proposes candidates, the comparison is exact.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 from rensa import RMinHash
 
 from reverie.core.pause import paced
+from reverie.distil.lexicon import HARMLESS
 from reverie.distil.tokens import Token
 
 _PERMUTATIONS, _SEED, _BAND = 32, 7, 4
@@ -25,7 +27,7 @@ class Gist(NamedTuple):
 
     group: Hashable  # only within a group (the speaker; the day, for words that point at today)
     telling: tuple[str, ...]  # stems in order
-    fixed: tuple[str, ...]  # numbers, names, identifiers and negations in order
+    fixed: tuple[str, ...]  # numbers, names, negations and other words that are not harmless, in order
 
 
 def gist(tokens: Sequence[Token], group: Hashable) -> Gist:
@@ -36,7 +38,7 @@ def gist(tokens: Sequence[Token], group: Hashable) -> Gist:
         if not t.word:
             fresh = fresh or t.text in ".!?"
             continue
-        if t.hard or t.negates or (t.capital and not fresh):
+        if t.hard or t.negates or (t.capital and not fresh) or not (t.telling or t.lower in HARMLESS):
             fixed.append(t.lower)
         if t.telling:
             telling.append(t.stem)

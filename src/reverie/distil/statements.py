@@ -19,6 +19,7 @@ from reverie.distil.shorten import shorten
 from reverie.distil.source import How, Phrase, Reason, Source
 from reverie.distil.tokens import Token, join, tokenize
 from reverie.distil.value import Value
+from reverie.search.languages import guess
 
 _TODAY = frozenset({"today", "tonight", "now"})
 _SPANS = frozenset({"morning", "afternoon", "evening", "week", "weekend", "month", "year"})
@@ -176,8 +177,10 @@ def candidates(
 
 def _distinction(tokens: Sequence[Token]) -> tuple[tuple[str, ...], frozenset[str]]:
     """The words that would make another fact of a statement, and its subject without them."""
-    variant = tuple(t.lower for i, t in enumerate(tokens) if t.varies or (i and t.capital))
-    subject = frozenset(t.stem for i, t in enumerate(tokens) if t.telling and not t.varies and not (i and t.capital))
+    nouns = guess(" ".join([t.text for t in tokens]))[0] == _CAPITALISED
+    names = {i for i, t in enumerate(tokens) if i and t.capital and not nouns}
+    variant = tuple(t.lower for i, t in enumerate(tokens) if t.varies or i in names)
+    subject = frozenset(t.stem for i, t in enumerate(tokens) if t.telling and not t.varies and i not in names)
     return variant, subject
 
 
@@ -256,6 +259,8 @@ def once(items: Iterable[Candidate], into: Into) -> list[Candidate]:
     return sorted(out, key=lambda c: c.place)
 
 
+_CAPITALISED = "german"
+"""The language whose nouns have capitals, so that a capital is no sign of a name."""
 _PLURAL = r"(?!(?:is|was|has)\b)[a-z]+s\b(?! (?:\d|the\b|an?\b|our\b|its\b|(?:on|at|to|from|until) (?:the )?[\dA-Z]))"
 """Things that a number counts: `5 boats`, and not the verb of `room 5 costs 80 euros` or `order 5 ships on Monday`."""
 _LABEL = re.compile(rf"(?:\w+: )?(?:\w+ )?\w*[^\W\d_] #?(\d+)\b(?! (?:per\b|{_PLURAL}))")
@@ -266,6 +271,9 @@ _NAMED = re.compile(rf"\b([a-z][\w-]*[^\W\ds_]) #?(\d+)\b(?! ?(?:{_PLURAL}|per\b
 """A thing with a number for a name anywhere: `Never switch off lamp 4`."""
 _STATES = re.compile(r"\b(?:is|are|was|were|be|been)\b")
 """Verbs that are followed by a value: `the meeting is in room 12`."""
+_THING = re.compile(r"\b(?!v\d)[A-Za-z][A-Za-z_-]*-?\d[\w-]*")
+_SAYS = re.compile(r"\b(?:is|are|was|were|has|have|had|runs?|uses?|needs?|takes?|goes)\b|[:=]")
+"""What ends the subject of a statement."""
 
 
 def _numbered(text: str) -> dict[str, str]:
@@ -284,12 +292,17 @@ def _disagree(a: Candidate, b: Candidate) -> bool:
     if ours and theirs and ours[1] != theirs[1]:
         return False
     named, others = _numbered(a.text), _numbered(b.text)
-    if any(others.get(noun, number) != number for noun, number in named.items()):
+    if any(others.get(noun, number) != number for noun, number in named.items()) or _things(a.text) != _things(b.text):
         return False
-    for mine, other in zip(_kinds(a.variant), _kinds(b.variant), strict=True):
-        if mine and other and mine != other:
-            return True
+    differ = [mine != other for mine, other in zip(_kinds(a.variant), _kinds(b.variant), strict=True) if mine and other]
+    if any(differ):
+        return differ != [True, True]  # another name and another number are another fact
     return any(map(_denies, a.variant)) != any(map(_denies, b.variant))
+
+
+def _things(text: str) -> list[str]:
+    """The identifiers that a statement is about: `Server web-1 has 16 GB`."""
+    return _THING.findall(_SAYS.split(text, maxsplit=1)[0])
 
 
 def _denies(word: str) -> bool:

@@ -68,8 +68,8 @@ _STOPS = _END - word_set("gone off closed left instead")
 _MOVES = re.compile(r"(?i)\b(?:up|down|back) to\b|\bfrom now on\b|\bany ?more\b")
 _VAGUE_VERBS = word_set("plann schedul tak plac set locat run com held happen call")
 """Stems that only state the existence of a thing."""
-_COVERS = word_set("for in of during")
-"""Prepositions before the time that an amount covers."""
+_CIRCUMSTANCES = word_set("for in of during at on before after with without per when if unless while")
+"""Words before the circumstance under which an amount holds."""
 _UNITS = word_set(
     "month months week weeks day days hour hours minute minutes second seconds year years morning evening evenings"
     " afternoon night time times"
@@ -283,15 +283,13 @@ def _is_state(tokens: Sequence[Token], verb: int, at: int) -> bool:
 
 
 def _period(value: Sequence[Token]) -> str:
-    """The month or year that an amount is of: `214 euros for February` and `187 euros for March` are both true."""
-    if _shape(value[:1]) != "number" or len(value) < 3:
+    """The circumstance of an amount: `214 euros for February` and `187 euros for March` are both true, and so are 19
+    degrees at night and 21 during the day.
+    """
+    if _shape(value[:1]) != "number":
         return ""
-    named = [
-        after.lower
-        for before, after in pairwise(value[1:])
-        if before.lower in _COVERS and _kind(after, None) in ("month", "year")
-    ]
-    return named[0] if named else ""
+    begins = next((i for i, t in enumerate(value) if i and t.lower in _CIRCUMSTANCES), len(value))
+    return " ".join([t.stem for t in value[begins:] if t.content])
 
 
 def _shape(value: Sequence[Token]) -> str:
