@@ -9,9 +9,9 @@ from typing import Any
 
 import psycopg
 
+from reverie.core.errors import StoreUnavailable
 from reverie.ops.checks import Check
 from reverie.settings import Settings
-from reverie.store.postgres.faults import translate
 from reverie.store.sql import load_queries, migration_phases
 
 QUERIES = load_queries("reverie.ops")
@@ -37,7 +37,8 @@ def examine_postgres(settings: Settings) -> Iterator[Check]:
             yield _connections(ask("connections"), settings)
             version = ask("extension")
     except psycopg.Error as fault:
-        raise translate(fault) from fault
+        code = fault.sqlstate or type(fault).__name__
+        raise StoreUnavailable(f"PostgreSQL cannot be examined ({code}). Check REVERIE_DATABASE_URL.") from fault
     found = f"pgvector {version[0][0]}" if version else "pgvector is not installed, and not needed: search is exact"
     yield Check("extensions", "ok", found)
 
