@@ -273,7 +273,7 @@ _STATES = re.compile(r"\b(?:is|are|was|were|be|been)\b")
 """Verbs that are followed by a value: `the meeting is in room 12`."""
 _THING = re.compile(r"\b(?!v\d)[A-Za-z][A-Za-z_-]*-?\d[\w-]*")
 _SAYS = re.compile(r"\b(?:is|are|was|were|has|have|had|runs?|uses?|needs?|takes?|goes)\b|[:=]")
-"""What ends the subject of a statement."""
+"""The end of the subject of a statement."""
 
 
 def _numbered(text: str) -> dict[str, str]:
