@@ -555,10 +555,12 @@ def _nested(depth: int) -> Any:
     [
         {"context_management": {"edits": 5}},
         {"context_management": {"edits": [{}]}},
+        {"context_management": 5},
+        {"tools": 5},
         {"messages": [{"role": "user", "content": [{"type": "tool_result", "content": _nested(700)}]}]},
         {"messages": [5, None, {"role": "user", "content": "x"}]},
     ],
-    ids=["edits", "edit", "deep", "items"],
+    ids=["edits", "edit", "context", "tools", "deep", "items"],
 )
 def test_what_the_proxy_does_not_understand_is_for_the_provider_to_refuse(
     provider: Emulator, lab: Lab, body: dict[str, Any]

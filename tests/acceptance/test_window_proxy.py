@@ -45,6 +45,7 @@ from reverie.protocols.responses.proxy.relay import Upstream
 from reverie.protocols.responses.proxy.status import Counts
 from reverie.protocols.responses.proxy.turns import WindowTurns
 from reverie.window import Base, WindowPolicy
+from reverie.window.items import plain
 
 TOOLS: list[Any] = [{"type": "function", "name": "step", "parameters": {"type": "object", "properties": {}}}]
 
@@ -482,6 +483,23 @@ def test_an_answer_in_the_background_enters_the_window_when_it_is_fetched(make: 
         model=MODEL, input=[*history, raw.parse().output[-1].to_dict()], background=True, extra_headers=scope
     )
     assert sdk.responses.cancel(lost.id).status == "cancelled"
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+def test_options_of_another_type_are_for_the_provider_to_refuse(make: Make, provider: Emulator, turns: int) -> None:
+    lab = make(provider.url)
+    chat = Chat(lab.client(provider.key), "options")
+    for _ in range(turns):
+        chat.ask()
+    chat.history.append({"role": "user", "content": "go on"})
+    answer = httpx2.post(
+        f"{lab.root}/v1/responses",
+        json={"model": MODEL, "input": plain(chat.history), "prompt_cache_options": 5},
+        headers={"authorization": f"Bearer {provider.key}", "x-reverie-scope": "options"},
+        trust_env=False,
+    )
+    assert answer.status_code == 400
+    assert answer.json()["error"]["type"] == "invalid_request_error"
 
 
 def test_half_an_answer_in_the_background_does_not_end_the_wait_for_it(make: Make, provider: Emulator) -> None:

@@ -72,6 +72,12 @@ def attribute(
     return report | {"cache_loss": "expired_or_evicted"}
 
 
+def options_of(form: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The caller's `prompt_cache_options`; empty when there are none that can be read."""
+    given = form.get("prompt_cache_options")
+    return given if isinstance(given, Mapping) else {}
+
+
 def supports_comparison(model: Any) -> bool:
     """Whether a model compares a request with an earlier one."""
     found = _MODEL.match(model) if isinstance(model, str) else None

@@ -88,8 +88,8 @@ class Messages(Dialect):
             trigger = {"type": "input_tokens", "value": passes.server_threshold(state)}
             edits.append({"type": "compact_20260112", "trigger": trigger})
         if edits:
-            given = pending.shape.get("context_management") or {}
-            body["context_management"] = {**given, "edits": edits}
+            given = pending.shape.get("context_management")
+            body["context_management"] = {**(given if isinstance(given, Mapping) else {}), "edits": edits}
         return body
 
     def _context_edits(self, state: WindowState) -> list[Json]:
@@ -98,7 +98,11 @@ class Messages(Dialect):
         given = _edits(form)
         if given:
             return given
-        remembers = any(isinstance(tool, Mapping) and tool.get("name") == "memory" for tool in form.get("tools") or ())
+        tools = form.get("tools")
+        remembers = any(
+            isinstance(tool, Mapping) and tool.get("name") == "memory"
+            for tool in (tools if isinstance(tools, list | tuple) else ())
+        )
         made: list[Json] = []
         for edit in state.policy.edits or ():
             kept = list(edit.get("exclude_tools") or ())

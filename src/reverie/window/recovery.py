@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
+from reverie.window.cache import options_of
 from reverie.window.compaction import (
     HOSTED_IDS,
     KINDS,
@@ -128,13 +129,13 @@ class Recovery(Passes):
                 yield from self._drop("chain_lost")
                 return True
             return False
-        compared = (pending.body.get("prompt_cache_options") or {}).get("comparison_response_id")
+        compared = options_of(pending.body).get("comparison_response_id")
         if refusal.code == "missing_required_parameter" and refusal.field == "id" and "ids" not in tried:
             tried.add("ids")
             state.negative.add(state.base, HOSTED_IDS, refusal.status or 400)
             state.rebuild_body()
             return True
-        own = (pending.shape.get("prompt_cache_options") or {}).get("comparison_response_id")
+        own = options_of(pending.shape).get("comparison_response_id")
         if refusal.kind == "malformed" and compared and not own and "compare" not in tried:
             tried.add("compare")
             state.negative.add(state.base, "comparison", refusal.status or 400)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie.window import compaction as passes
-from reverie.window.cache import provider_word, supports_comparison
+from reverie.window.cache import options_of, provider_word, supports_comparison
 from reverie.window.continuation import ExpectedItem, match_form, matches
 from reverie.window.dialect import Dialect, PassVerdict, Read
 from reverie.window.errors import WindowRefusal, classify_error, refuses_trigger
@@ -81,9 +81,9 @@ class Responses(Dialect):
             threshold = passes.server_threshold(state)
             body["context_management"] = [{"type": "compaction", "compact_threshold": threshold}]
         compared = _comparison(state, pending)
-        if compared is not None and supports_comparison(body.get("model")):
-            options = pending.shape.get("prompt_cache_options") or {}
-            body["prompt_cache_options"] = {"comparison_response_id": compared, **options}
+        readable = options_of(pending.shape) or not pending.shape.get("prompt_cache_options")
+        if compared is not None and readable and supports_comparison(body.get("model")):
+            body["prompt_cache_options"] = {"comparison_response_id": compared, **options_of(pending.shape)}
         return body
 
     def betas(self, state: WindowState, *, is_pass: bool = False) -> tuple[str, ...]:  # noqa: ARG002

@@ -79,7 +79,9 @@ def _drafts(item: Item, about: Mapping[str, Any], *, subject: str | None, max_by
     scope = str(about[SCOPE_ATTRIBUTE])
     role = value.get("role") if kind == "message" else ("tool" if kind.endswith("output") else "assistant")
     named = {
-        name: value[name][:128] for name in ("call_id", "name") if isinstance(value.get(name), str) and value[name]
+        name: _sound(value[name])[:128]
+        for name in ("call_id", "name")
+        if isinstance(value.get(name), str) and value[name]
     }
     pieces = _pieces(text, max_bytes)
     drafts: list[Draft] = []

@@ -297,6 +297,7 @@ NULLABLE = {"type": "object", "properties": {"unit": {"type": ["string", "null"]
         ("api", {"type": "item_reference", "id": ["msg_1"]}),
         ("api", {"type": "function_call_output", "call_id": {"id": "c"}, "output": "x"}),
         ("api", {"type": "reasoning", "summary": 5, "encrypted_content": "gAAAA"}),
+        ("api", {"type": "function_call", "call_id": "\ud800", "name": "f", "arguments": "{}"}),
         (
             "messages",
             {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": NULLABLE}]},
@@ -323,4 +324,12 @@ def test_fields_of_another_type_than_usual_are_taken(base: Any, item: dict[str, 
     drafts = turn_drafts(
         turn.appended, scope="s", turn="t", first_position=0, follows=None, subject=None, max_bytes=1000
     )
-    assert len(drafts) < 10
+    assert all(json.dumps(draft.attributes, ensure_ascii=False).encode() for draft in drafts)
+
+
+@pytest.mark.parametrize("name", ["tools", "context_management"])
+def test_parameters_of_another_type_are_for_the_provider_to_refuse(name: str) -> None:
+    policy = WindowPolicy(edits=[{"type": "clear_tool_uses_20250919"}])
+    state = WindowState("s", base=Base.of("https://provider.test", "messages"), policy=policy)
+    body, _ = state.plan([{"role": "user", "content": "x"}], input_is="items", model="m", **{name: 5})
+    assert body["context_management"]["edits"] == [{"type": "clear_tool_uses_20250919"}]
