@@ -82,7 +82,7 @@ def _obstacle(estimate: Estimate, command: str, *, capped: bool) -> str:
         raised = (
             f"reverie policy set dream_budget={estimate.minimum_required}"
             if capped
-            else f"give it {estimate.minimum_required} tokens (above the policy dream_budget, raise that too)"
+            else f"give it --budget {estimate.minimum_required} (raise the policy dream_budget where that is lower)"
         )
         return f"It does not fit: {raised}, or begin with the oldest part that fits: {command} --fit"
     return Nothing.CANNOT_BE_SMALLER.sentence
