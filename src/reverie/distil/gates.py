@@ -20,6 +20,7 @@ from typing import Literal
 
 from reverie.core.pause import paced
 from reverie.distil.dates import anchor, day_of, spell
+from reverie.distil.lines import LineIndex
 from reverie.distil.must_keep import MustKeep
 from reverie.distil.phrases import phrases_of
 from reverie.distil.shorten import clauses, shorten, vocatives
@@ -137,11 +138,7 @@ def _presences(sources: Sequence[Source], text: str, items: Iterable[MustKeep]) 
     by_id = {s.id: s for s in sources}
     names = vocatives({s.speaker for s in sources if s.speaker})
     folded = _SPACE.sub(" ", text)
-    lines = [tokenize(line) for line in paced(text.split("\n"))]
-    having: dict[str, set[int]] = {}
-    for number, line in enumerate(paced(lines)):
-        for word in _marks(line):
-            having.setdefault(word, set()).add(number)
+    lines = LineIndex(text)
     out = []
     for item in paced(items):
         state: State = "missing"
@@ -152,27 +149,16 @@ def _presences(sources: Sequence[Source], text: str, items: Iterable[MustKeep]) 
             wording = anchor(item.text, day_of(source.created_at)) if source else item.text
             tokens = tokenize(wording)
             kept = shorten(tokens, names, spoken=True) or tokens
-            if _is_present(kept, having):
+            if _is_present(kept, lines):
                 state = "kept"
         out.append(Presence(item, state))
     return tuple(out)
 
 
-def _marks(tokens: Iterable[Token]) -> set[str]:
-    return {t.stem for t in tokens if t.word}
-
-
-def _is_present(tokens: Sequence[Token], having: dict[str, set[int]]) -> bool:
+def _is_present(tokens: Sequence[Token], lines: LineIndex) -> bool:
     """Whether one line has every number, identifier and negation, and four of five informative words."""
     firm = {t.stem for t in tokens if t.word and (t.hard or t.negates)}
-    telling = {t.stem for t in tokens if t.telling} or _marks(tokens)
-    lines = set.union(*(having.get(w, set()) for w in telling | firm), set())
-    for number in sorted(lines):
-        if all(number in having.get(w, ()) for w in firm):
-            held = sum(1 for w in telling if number in having.get(w, ()))
-            if held * 5 >= len(telling) * 4:
-                return True
-    return not telling and not firm
+    return lines.has(firm, {t.stem for t in tokens if t.telling} or {t.stem for t in tokens if t.word})
 
 
 def _invented(sources: Sequence[Source], text: str) -> tuple[Invented, ...]:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reverie.distil.extractive import PreparedSources
+from reverie.distil.lines import LineIndex
 from reverie.distil.phrases import phrases_of
 from reverie.distil.shorten import shorten, vocatives
 from reverie.distil.source import Fate, Fates, Source
-from reverie.distil.tokens import Token, tokenize
+from reverie.distil.tokens import Token
 from reverie.distil.value import CLASSES
 
 PROBES = {
@@ -45,12 +46,8 @@ class ProbedLines:
 
     def __init__(self, text: str, names: frozenset[str] = frozenset()) -> None:
         self._names = names
-        self._having: dict[str, set[int]] = {}
+        self._lines = LineIndex(text)
         self._folded = " ".join(text.split())
-        for number, line in enumerate(text.split("\n")):
-            for token in tokenize(line):
-                if token.word:
-                    self._having.setdefault(token.stem, set()).add(number)
 
     def quotes(self, text: str) -> bool:
         """Whether the text has these words one after another."""
@@ -63,15 +60,7 @@ class ProbedLines:
         firm = {token.stem for token in said if token.word and (token.hard or token.negates)}
         if rolled:
             telling, firm = telling - firm, set()
-        if not telling and not firm:
-            return True
-        lines = set[int]().union(*(self._having.get(word, set()) for word in telling | firm))
-        tenths = 5 if rolled else 8
-        return any(
-            all(number in self._having.get(word, ()) for word in firm)
-            and sum(number in self._having.get(word, ()) for word in telling) * 10 >= len(telling) * tenths
-            for number in lines
-        )
+        return self._lines.has(firm, telling, tenths=5 if rolled else 8)
 
 
 def probe(sources: Sequence[Source], text: str, fates: Fates) -> Probed:
