@@ -7,8 +7,8 @@ Two sentences contradict each other when they speak of the same thing in the sam
 * a state differs from another of the same kind ("the build passed" / "the build failed").
 
 Everything else that varies must agree: a number that names the thing ("order 17"), a month, a year, a name, a
-qualification ("in staging"). What is not understood is not flagged: a false alarm takes a unit out of compaction, a
-missed one can still be declared by an agent.
+qualification ("in staging"). Unclear cases are not flagged: a false alarm keeps a unit out of compaction, while an
+agent can still declare a missed contradiction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_EXTRA = 2
 _ROOT = 3
 """Letters of a word that its stem never changes."""
 _FAMILY = 4
-"""Letters that words of one family share at least."""
+"""Least number of letters that words of one family share."""
 
 _NUMBER = re.compile(r"([-+]?)[$€£~]?(\d[\d,]*(?:\.\d+)?)\s*([a-zµ%]{0,10}(?:/[a-z]{1,6})?)")
 _WORDS = {
@@ -53,7 +53,7 @@ VERBS = word_set(
     " ends end ended stays stay stayed became becomes gets got went goes showed shows show processes process stores"
     " expires expire opens open opened closes close closed failed fails passed passes works work worked remains"
 )
-"""Words that end the subject of a sentence, as far as can be determined."""
+"""Words that usually end the subject of a sentence."""
 _COPULA = word_set("is are was were be been equals equal 's stands remains became becomes = :")
 _PREPOSITIONS = word_set(
     "in on at for with without during under over by from into since until before after between per within across when"
@@ -151,7 +151,7 @@ _STATE_WORDS = frozenset(word for group in _STATES for word in group)
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Two statements that cannot both be true, and why; the sentences are those of the two texts."""
+    """Two statements that cannot both be true, each a sentence of its text, and the kind of conflict."""
 
     kind: Kind
     first: str
@@ -159,7 +159,7 @@ class Contradiction:
 
     @property
     def method(self) -> str:
-        """Method of detection, in Akashik's terms."""
+        """The method of detection, in Akashik's terms."""
         return "temporal" if self.kind == "state" else "logical"
 
 
@@ -169,23 +169,23 @@ class _Clause:
     words: frozenset[str]
     """Topic words: stems, without values, states, negations and grammar."""
     scope: frozenset[str]
-    """Of those, the words inside a qualification."""
+    """Topic words inside a qualification."""
     context: frozenset[str]
-    """Numbers and dates that say which thing or when, not how much."""
+    """Numbers and dates that identify the thing or the time, not an amount."""
     values: tuple[tuple[str, str], ...]
     """(amount, unit) in order."""
     states: frozenset[str]
     names: tuple[str, ...]
-    """The one name a copula gives, if that is all it gives."""
+    """The name after a copula, if nothing else follows."""
     denies: bool
     bounded: bool
     families: Mapping[str, Sequence[str]]
-    """Topic words of four letters or more, by the first four."""
+    """Topic words of four letters or more, by their first four."""
 
     def may_meet(self, lowered: str) -> bool:
         """Whether a text in lower case can have a clause about the same thing: at most two topic words are missing.
 
-        The beginning of a word is looked for: stems differ from words at their end only.
+        Only the beginnings of words are searched for: a stem differs from its word at the end only.
         """
         missing, most = 0, min(_MOST_EXTRA, len(self.words) - 1)
         for word in self.words:
@@ -197,7 +197,7 @@ class _Clause:
 
 
 def contradiction(first: str, second: str) -> Contradiction | None:
-    """The first contradiction between two texts, or None."""
+    """Return the first contradiction between two texts, or None."""
     if first == second:
         return None
     lowered = second.lower().replace("’", "'")
@@ -214,7 +214,7 @@ def contradiction(first: str, second: str) -> Contradiction | None:
 
 
 def subjects(text: str) -> frozenset[str]:
-    """The words by which candidates for a contradiction can be found."""
+    """Return the words by which candidates for a contradiction can be found."""
     return frozenset(word for clause in _clauses(text) for word in clause.words)
 
 
@@ -237,7 +237,7 @@ def _compare(a: _Clause, b: _Clause) -> Kind | None:
 
 
 def _same_thing(a: _Clause, b: _Clause) -> bool:
-    """The same words, but for grammar; one side may say one thing more, as long as it does not qualify."""
+    """Whether two clauses have the same topic words. One side may have a few more, if they do not qualify."""
     extra = {word for word in a.words if not _known(word, b)}
     shared = len(a.words) - len(extra)
     if not extra:
@@ -254,7 +254,7 @@ def _same_thing(a: _Clause, b: _Clause) -> bool:
 
 
 def _known(word: str, clause: _Clause) -> bool:
-    """The word, or one that is plainly of its family (grow, growth)."""
+    """Whether a clause has the word or one clearly of its family (grow, growth)."""
     if word in clause.words:
         return True
     family = clause.families.get(word[:_FAMILY]) if word.isalpha() else None
@@ -314,7 +314,7 @@ def _read(text: str) -> _Clause:
     for i, token in enumerate(tokens):
         before = tokens[i - 1] if i else None
         if token.negates or token.lower in ("no", "cannot"):
-            # A second negation takes the first one back.
+            # A second negation cancels the first.
             denies = not denies
             continue
         # The scope of a preposition ends with its phrase.
@@ -327,7 +327,7 @@ def _read(text: str) -> _Clause:
         amount = _amount(token, tokens[i + 1] if i + 1 < len(tokens) else None)
         dated = _is_date(token)
         # A number after the verb is the claim (`the limit is 60`); before it, it names the topic (`room 12 is ...`).
-        # A date is a claim only right after a copula (`the launch is on Friday`); elsewhere it says when.
+        # A date is a claim only right after a copula (`the launch is on Friday`); elsewhere it gives the time.
         if amount is not None or dated:
             value_place = (verb is not None and i > verb) or (before is not None and before.lower in ("at", "to"))
             after_copula = verb is not None and _follows_copula(tokens, i)
@@ -389,7 +389,7 @@ def _is_verb(token: Token) -> bool:
 
 
 def _acts(tokens: Sequence[Token], at: int) -> bool:
-    """A word before an amount of something that looks like a verb: the wheel `turns` 7 times."""
+    """Whether a word before an amount looks like a verb: the wheel `turns` 7 times."""
     if at < 1 or at + 2 >= len(tokens) or not tokens[at].lower.endswith(("s", "ed")) or not tokens[at].content:
         return False
     number, thing = tokens[at + 1], tokens[at + 2]
@@ -404,7 +404,7 @@ def _is_date(token: Token) -> bool:
 
 
 def _amount(token: Token, following: Token | None) -> tuple[str, str] | None:
-    """(normal form, unit) of a number, however it is written."""
+    """Return (normal form, unit) of a number in any spelling; None for any other token."""
     if token.lower in _WORDS:
         return _WORDS[token.lower], ""
     if token.lower.isalpha():
@@ -423,12 +423,12 @@ def _amount(token: Token, following: Token | None) -> tuple[str, str] | None:
 
 
 def _labels(before: Token | None) -> bool:
-    """A number right after `#` names something."""
+    """Whether the number after this token names something: `#17`."""
     return before is not None and before.text == "#"
 
 
 def _follows_copula(tokens: Sequence[Token], at: int) -> bool:
-    """Right after is, was, =, with at most a preposition or an article between."""
+    """Whether a token follows is, was or =, with at most prepositions and articles between."""
     for back in range(1, 4):
         if at - back < 0:
             return False
@@ -452,7 +452,7 @@ def _is_state(tokens: Sequence[Token], at: int, verb: int | None) -> bool:
 
 
 def _is_denied_verb(tokens: Sequence[Token], at: int) -> bool:
-    """The verb in `does not open at 9`, which denies `opens at 9`."""
+    """Whether a token is the verb in `does not open at 9`, which denies `opens at 9`."""
     before = [token.lower for token in tokens[max(at - 2, 0) : at]]
     return before[-1:] in (["don't"], ["doesn't"], ["didn't"]) or before in (
         ["do", "not"],
@@ -462,7 +462,7 @@ def _is_denied_verb(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _names(tokens: Sequence[Token], verb: int | None) -> tuple[str, ...]:
-    """The name in `the owner is Alice`; nothing when more is said than that."""
+    """Return the name in `the owner is Alice`; nothing if the sentence says more than that."""
     if verb is None or tokens[verb].lower not in _COPULA or not tokens:
         return ()
     if tokens[0].lower not in ("the", "our") and not any(t.lower in ("the", "our") for t in tokens[:verb]):

@@ -1,9 +1,9 @@
 """The model-free distiller: many entries in, one short readable text out.
 
-Same sources, same budget, same counter: the same bytes, whatever the insertion order, the machine,
-the hash seed or the locale. The text never has more tokens than asked for, by the caller's own
-count; every statement names its sources; no word is added except the dates that replace
-relative words, and the fixed connectives of the layout.
+The same sources, budget and counter give the same bytes, whatever the insertion order, the machine, the
+hash seed or the locale. The text never has more tokens than requested, by the caller's own count; every
+statement names its sources; no word is added except the dates that replace relative ones, and the fixed
+connectives of the layout.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Count = Callable[[str], int]
 
 
 class OutputTooSmallError(ValueError):
-    """The tokens asked for cannot hold what must be kept; `minimum` can."""
+    """The requested tokens cannot hold the declared statements; `minimum` tokens can."""
 
     def __init__(self, minimum: int) -> None:
         super().__init__(f"a distillate of these sources needs at least {minimum} tokens")
@@ -52,10 +52,10 @@ class OutputTooSmallError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PreparedSources:
-    """Sources made ready once, to be distilled to any budget.
+    """Sources prepared once, to be distilled to any budget.
 
-    `sources` are those left after duplicates were collapsed, in canonical order: their content is
-    what counts as the distiller's input.
+    `sources` are those left after duplicates were collapsed, in canonical order: their content counts
+    as the input of the distiller.
     """
 
     sources: tuple[Source, ...]
@@ -64,11 +64,11 @@ class PreparedSources:
     concepts: Sequence[tuple[int, ...]]
     weights: Sequence[tuple[int, ...]]
     places: Mapping[Place, tuple[str, str]] = field(default_factory=dict)
-    """Of every statement, those that are no candidates among them: its source and its class."""
+    """The source and the class of every statement, candidate or not."""
     into: Into = field(default_factory=dict)
-    """Statements that became part of another."""
+    """Statements that became part of another one."""
     length: int | None = None
-    """Characters of all that the sources say."""
+    """Characters of all sources, duplicates included."""
 
     @property
     def source_ids(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class PreparedSources:
 
 
 class ExtractiveDistiller:
-    """Distils without a model. Stateless; one instance serves every thread."""
+    """Distils without a model. Stateless; an instance may be shared between threads."""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -84,7 +84,7 @@ class ExtractiveDistiller:
         return f"extractive/17 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
 
     def prepare(self, sources: Iterable[Source]) -> PreparedSources:
-        """Order, collapse, split, shorten and score: everything that needs no budget."""
+        """Order, collapse, split, shorten and score the sources: everything that needs no budget."""
         ordered = sorted(sources, key=lambda s: (s.created_at, s.id, s.content))
         said = phrases_of(ordered)
         stands_for = _duplicates(ordered, said)
@@ -138,10 +138,10 @@ class ExtractiveDistiller:
         avoid: Set[str] = frozenset(),
         whole: bool = True,
     ) -> Distillate:
-        """A text of at most `output_tokens` tokens; `OutputTooSmallError` if what was declared binding needs more.
+        """Return a text of at most `output_tokens` tokens. Raises `OutputTooSmallError` if the declared ones need more.
 
-        `whole`: what must be kept comes first, if all of it fits. Without, it competes with the rest. Statements in
-        `avoid` are left out; their sources count as unkept. Where there is room for every statement, none is shortened.
+        `whole`: must-keep statements come first, if all of them fit; otherwise they compete with the others. Statements
+        in `avoid` are left out; their sources count as unkept. Where every statement has room, none is shortened.
         """
         prepared = given if isinstance(given, PreparedSources) else self.prepare(given)
         avoided: list[Candidate] = []
@@ -157,7 +157,7 @@ class ExtractiveDistiller:
         wanted = _wanted(prepared, sizes, declared=False)
         if whole and len(wanted) > len(least):
             longer, size = _drawn(prepared, wanted, count)
-            if size <= output_tokens:  # all that matters fits: it comes before more informative statements
+            if size <= output_tokens:  # all must-keep statements fit: they come before more informative ones
                 least, text, tokens = wanted, longer, size
         ranked = cover.order(
             prepared.concepts,
@@ -165,7 +165,7 @@ class ExtractiveDistiller:
             sizes,
             needs=needs,
             first=least,
-            # More than asked for, since a line may cost less than its statements one by one.
+            # More than requested, since a line may cost less than its statements one by one.
             enough=output_tokens + output_tokens // 20 + 1,
         )
         chosen, beyond = len(least), len(ranked) + 1
@@ -204,10 +204,10 @@ class ExtractiveDistiller:
         )
 
     def minimum(self, given: PreparedSources | Iterable[Source], *, count: Count, declared: bool = False) -> int:
-        """The fewest output tokens that hold every must-keep statement, exactly.
+        """Return the exact fewest output tokens that hold every must-keep statement.
 
-        Where there is none, the one statement that is most informative for its tokens; 0 when there is nothing to say.
-        `declared`: only what its author declared binding, the least with which `distil` succeeds.
+        Without any, those of the one statement with the most information per token; 0 without statements. `declared`:
+        the least with which `distil` succeeds, when only the declared statements are required.
         """
         prepared = given if isinstance(given, PreparedSources) else self.prepare(given)
         sizes = _sizes(prepared.candidates, count)
@@ -216,8 +216,8 @@ class ExtractiveDistiller:
         return _drawn(prepared, _wanted(prepared, sizes, declared=False), count)[1]
 
     def needs(self, prepared: PreparedSources, *, count: Count) -> tuple[int, int, int]:
-        """The minimum, how many tokens more a text with all other statements has, routine reports left out, and the
-        tokens of a text with every statement unshortened.
+        """Return three token counts: the minimum; the tokens that all other statements add, routine reports left out;
+        and those of a text with every statement unshortened.
         """
         items = prepared.candidates
         sizes = _sizes(items, count)
@@ -230,14 +230,14 @@ class ExtractiveDistiller:
 
 
 _CRUMB, _FILLS = 6, 8
-"""Tokens of room that may hold one more statement, and texts made to fill them."""
+"""Fewest spare tokens worth filling with more statements, and most attempts to do so."""
 
 
 def _floor(prepared: PreparedSources, sizes: Sequence[int], count: Count) -> tuple[list[int], str, int]:
-    """The least with which a distillate is made: its statements, text and tokens.
+    """Return the statements, text and tokens of the smallest distillate.
 
-    Those declared binding; or all that must be kept, where these take fewer tokens: a text that would be longer than
-    its sources has fewer headings.
+    It has the declared statements; or all must-keep statements, where these take fewer tokens: a text that would be
+    longer than its sources has fewer headings.
     """
     both = [_wanted(prepared, sizes, declared) for declared in (True, False)]
     return min(((chosen, *_drawn(prepared, chosen, count)) for chosen in both), key=lambda one: one[2])
@@ -246,7 +246,7 @@ def _floor(prepared: PreparedSources, sizes: Sequence[int], count: Count) -> tup
 def _filled(
     prepared: PreparedSources, sizes: Sequence[int], count: Count, made: tuple[list[int], str, int], most: int
 ) -> tuple[list[int], str, int]:
-    """A text with the shorter statements that what is left of the room holds: its statements, text and tokens."""
+    """Fill the remaining room with shorter statements: return the statements, text and tokens."""
     taken, _, tokens = made
     if most - tokens < _CRUMB or len(taken) == len(prepared.candidates):
         return made
@@ -261,7 +261,7 @@ def _filled(
 
 
 def _wanted(prepared: PreparedSources, sizes: Sequence[int], declared: bool) -> list[int]:
-    """The statements that must be kept; of those only the declared ones, if asked; at least one."""
+    """Return the must-keep statements, or only the declared ones; at least one statement."""
     items = prepared.candidates
     needs = _needs(items)
     least = _least(prepared, sizes, needs)
@@ -318,7 +318,7 @@ def _needs(items: Sequence[Candidate]) -> list[int | None]:
 
 
 def _least(prepared: PreparedSources, sizes: Sequence[int], needs: Sequence[int | None]) -> list[int]:
-    """The statements without which there is no distillate: the required ones, else the most telling one."""
+    """Return the statements that every distillate has: the declared ones, else the most informative one."""
     required = _with_needed((i for i, item in enumerate(prepared.candidates) if item.required), needs)
     if not required and prepared.candidates:
         alone = [i for i, needed in enumerate(needs) if needed is None]
@@ -348,7 +348,7 @@ def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> 
         (source.speaker, source.subject, source.kind, source.pinned, day_of(source.created_at) if dated else None)
         for source, dated in zip(ordered, today, strict=True)
     ]
-    # A source declared binding by its author is merged only with its own words.
+    # A source that its author declared binding is merged only with the same words.
     words = [
         [] if binding else [token for phrase in pieces for token in phrase.tokens]
         for binding, pieces in zip([declares(source) for source in ordered], said, strict=True)
@@ -358,7 +358,7 @@ def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> 
 
 
 def _repeated(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> frozenset[str]:
-    """Texts that several speakers used, or one on several days."""
+    """Return texts used by several speakers, or by one on several days."""
     first: dict[str, tuple[str | None, date]] = {}
     out = set()
     for source, pieces in zip(ordered, said, strict=True):
@@ -371,9 +371,9 @@ def _repeated(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> fr
 
 
 def _weighed(items: Sequence[Candidate], total: int) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Per statement, the numbers of its concepts and what each weighs. `total`: statements, chatter among them.
+    """Return for each statement the numbers and the weights of its concepts. `total`: all statements, with chatter.
 
-    A name or a number is a concept of its own: one mention is enough. Any other word is a concept
+    A name or a number is a concept by itself: one mention is enough. Any other word is a concept
     together with the word before it, so that a second `pottery class` counts less, while `pottery` may
     still begin a new fact.
     """
