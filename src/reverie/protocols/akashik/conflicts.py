@@ -329,14 +329,17 @@ def disputes_of(store: Store, scope: Scope, content: str, session: str | None) -
 
 def in_sight(tx: ReadTx, view: View | CredentialView, conflict: UnitConflict) -> bool:
     """Whether both sides are visible; for a purged one, whether its session is."""
-    sides = [find_unit(tx, side) for side in conflict.units]
+    return _are_visible(view, conflict, [find_unit(tx, side) for side in conflict.units])
+
+
+def _are_visible(view: View | CredentialView, conflict: UnitConflict, sides: Sequence[Entry | None]) -> bool:
     return all(view.reaches(side) if side is not None else view.enters(conflict.session) for side in sides)
 
 
 def touches(tx: ReadTx, view: View, conflict: UnitConflict) -> bool:
     """Whether a conflict is visible and one of its sides is in the session that the envelope names."""
     sides = [find_unit(tx, side) for side in conflict.units]
-    if not all(view.reaches(side) if side is not None else view.enters(conflict.session) for side in sides):
+    if not _are_visible(view, conflict, sides):
         return False
     return not any(sides) or any(view.sees(side) for side in sides if side is not None)
 

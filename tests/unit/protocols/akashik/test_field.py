@@ -100,3 +100,19 @@ def test_tuples_are_lists() -> None:
         made = agent.record("The pump runs.", intent="p", confidence=SURE, tags=("pump", "run"))
         assert field.unit(made.memory_unit_id).tags == ["pump", "run"]
         assert len(agent.attune(include_own=True, interests=("pumps",)).record) == 1
+
+
+def test_a_package_shows_an_agent_no_more_than_its_credential_allows(tmp_path: Path) -> None:
+    policy = {"min_authority": {"constraint": 9}}
+    with Field(tmp_path) as field:
+        lead = field.register(id="lead", role="r", authority_level=10)
+        mate = field.register(id="mate", role="r", authority_level=10)
+        lead.session("create", id="s", members=["mate"], policy=policy)
+        intent = {"purpose": "p", "task_id": "t"}
+        lead.within("s").record("At most 40 bar.", type="constraint", intent=intent, confidence=SURE)
+        made = lead.within("s").handoff(task_id="t", to_agent="mate").handoff
+        assert len(mate.within("s").handoff("get", handoff_id=made.id).handoff.package.units) == 1
+    with Field(tmp_path, authority=4) as field:
+        mate = Agent(field, "mate", "r", session="s")
+        assert mate.attune().record == []
+        assert mate.handoff("get", handoff_id=made.id).handoff.package.units == []

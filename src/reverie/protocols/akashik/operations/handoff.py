@@ -311,11 +311,13 @@ def _package(call: OperationCall, handoff: Handoff) -> dict[str, Any]:
 
 
 def _view(call: OperationCall, agent: FieldAgent, *, session_id: str | None = None) -> View:
+    """The view of the speaker, whose credential is known, or of the agent at the other side."""
+    most = call.actor.authority if agent.id == call.speaker.id else agent.authority_level
     return View(
         call.tx,
         level=call.level,
         agent=agent,
-        authority=agent.authority_level,
+        authority=min(agent.authority_level, most),
         session_id=session_id if session_id is not None else call.session_id,
     )
 
