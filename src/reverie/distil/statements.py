@@ -1,4 +1,4 @@
-"""From sources to candidate statements: short, self-contained, scored, with what differs side by side."""
+"""From sources to candidate statements: short, self-contained, scored, with conflicting ones side by side."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _SPANS = frozenset({"morning", "afternoon", "evening", "week", "weekend", "month
 
 
 _OWN = frozenset({"mine", "ours"})
-"""Words for a thing that the question before them names: `What about shoes? Mine have 700 km on them.`"""
+"""Words for a thing that the preceding question names: `What about shoes? Mine have 700 km on them.`"""
 _TELLING = 2
-"""Telling words with which a statement is kept while there is room, even if it reads like chatter."""
+"""Informative words with which a statement may be kept even if it reads like chatter."""
 _CERTAIN, _LIKELY = 250, 400
-"""The values below which a statement is chatter whatever its words are; the second for notes of four words or more:
-terse ones (`shut the gate`) and talk (`Blue's my favourite`) say more. Chatter that was repeated is chatter, too."""
+"""Weights below which a statement is chatter whatever its words are. The second is for notes of four words or more:
+terse notes (`shut the gate`) and talk (`Blue's my favourite`) say more. Repeated chatter is dropped, too."""
 _TERSE = 4
 NAMELESS = frozenset({"ci", "ok", "pr", "no", "nothing", "without"})
-"""Words in capitals that name nothing, and those of `no errors` and `without conflicts`."""
+"""Words in capitals that are no names, and those of `no errors` and `without conflicts`."""
 
 
 ROUTINE = "status"
-"""The kind of a candidate that reports nothing out of the ordinary: under a target it leaves first."""
+"""The kind of a candidate that is a routine report: under a target it leaves first."""
 
 
 def points_at_today(tokens: Iterable[Token]) -> bool:
-    """True if the same words would mean something else on another day."""
+    """Whether the same words would mean something else on another day."""
     before = ""
     for t in tokens:
         if t.lower in _TODAY or (before == "this" and t.lower in _SPANS):
@@ -52,44 +52,44 @@ def points_at_today(tokens: Iterable[Token]) -> bool:
 
 
 Place = tuple[int, int]
-"""A statement: its source and its number there."""
+"""The place of a statement: the index of its source and its number there."""
 Into = dict[Place, tuple[str, Place]]
-"""For a statement that became part of another: how, and of which."""
+"""Maps each statement that became part of another to how it did, and to the place of that one."""
 
 
 class Candidate(NamedTuple):
     """A statement that may be kept. `place` is its position in the canonical order."""
 
     place: tuple[int, int]
-    needs: tuple[int, int] | None  # the place of the statement this one leans on ("It is ...")
+    needs: tuple[int, int] | None  # the place of the statement that this one depends on ("It is ...")
     text: str
-    whole: str  # the same before it was shortened; empty when it says no more
+    whole: str  # the unshortened text; empty if it says no more
     day: date
     since: date  # the day of the oldest source
     speaker: str | None
     about: str | None  # the subject of its source
     source_ids: tuple[str, ...]
     how: How
-    times: int  # by how many sources
+    times: int  # the number of its sources
     required: bool  # declared by its author: a distillate without it is refused
     must_keep: bool  # judged to matter: its source leaves hot memory only with it
-    kind: str  # the class the value model gave it
+    kind: str  # its class by the value model
     reports: bool  # a status by the value model, routine or not
     idle: bool  # surely a routine report, without a figure or a name: `Waiting for the build`
     length: int  # words and marks
     factor: int
     concepts: dict[str, int]  # weight in tenths of a word, in order
-    variant: tuple[str, ...]  # what would make it another fact: numbers, names, negations
-    subject: frozenset[str]  # what it is about, without those
+    variant: tuple[str, ...]  # words that would make it another fact: numbers, names, negations
+    subject: frozenset[str]  # its other informative words
 
     @property
     def label(self) -> str | None:
-        """The beginning of its line."""
+        """The prefix of its line."""
         return labelled(self.speaker, self.about, self.text) if self.about else self.speaker
 
     @property
     def opening(self) -> str:
-        """Its first word: a name, if another statement has it as one."""
+        """Its first word, which is a name if another statement uses it as one."""
         return self.text.partition(" ")[0].lower().rstrip(".,:;!").removesuffix("'s")
 
 
@@ -103,7 +103,7 @@ def candidates(
     since: int,
     repeated: Set[str],
 ) -> list[Candidate]:
-    """The statements of one source that say something. `ids`: the source, then its duplicates; `since`: the moment of
+    """Return the informative statements of one source. `ids`: the source, then its duplicates; `since`: the moment of
     the oldest of them; `repeated`: texts of several sources, of any speaker."""
     day, oldest = day_of(source.created_at), day_of(since)
     out: list[Candidate] = []
@@ -118,7 +118,7 @@ def candidates(
         certain = value.weight < (_LIKELY if source.speaker is None and len(words) >= _TERSE else _CERTAIN)
         stated = facts(tokens) if original.endswith("?") and form in (Form.PROSE, Form.ITEM) else []
         if stated and weighty and stated[0] is not tokens[0]:
-            stated = []  # a reason lives on the wish before it: "without hostels, since I need a bathroom of my own?"
+            stated = []  # a reason needs the wish before it: "without hostels, since I need a bathroom of my own?"
         if idle and original.endswith("?") and not stated:
             asked = tokens
             continue
@@ -176,7 +176,7 @@ def candidates(
 
 
 def _distinction(tokens: Sequence[Token]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The words that would make another fact of a statement, and its subject without them."""
+    """Return the words that would make a statement another fact, and its subject without them."""
     nouns = guess(" ".join([t.text for t in tokens]))[0] == _CAPITALISED
     names = {i for i, t in enumerate(tokens) if i and t.capital and not nouns}
     variant = tuple(t.lower for i, t in enumerate(tokens) if t.varies or i in names)
@@ -185,7 +185,7 @@ def _distinction(tokens: Sequence[Token]) -> tuple[tuple[str, ...], frozenset[st
 
 
 def _informs(tokens: Sequence[Token], names: frozenset[str]) -> bool:
-    """Whether a statement that reads like chatter says something: two telling words, or a name that is no address."""
+    """Whether a statement that reads like chatter is informative: two informative words, or a name not addressed."""
     telling = [t for t in tokens if t.telling]
     named = any(t.capital and t.lower not in names and i for i, t in enumerate(tokens) if t.telling)
     return len(telling) >= _TELLING or named
@@ -204,7 +204,7 @@ _THIN = 2  # telling words
 def answered(
     item: Candidate, source: Source, before: Source, asked: Sequence[Phrase], names: frozenset[str]
 ) -> Candidate:
-    """A short answer together with the question that another speaker asked just before it.
+    """Join a short answer with the question that another speaker asked just before it.
 
     `About 21,000` says nothing alone; `(How many words is it?) About 21,000` does.
     """
@@ -237,7 +237,7 @@ def answered(
 
 
 def once(items: Iterable[Candidate], into: Into) -> list[Candidate]:
-    """Collapse statements of one speaker in the same words into the last one."""
+    """Collapse statements of one speaker with the same words into the last one."""
     same: dict[tuple[str | None, str | None, str], list[Candidate]] = {}
     for item in items:
         same.setdefault((item.speaker, item.about, item.text.casefold()), []).append(item)
@@ -264,11 +264,11 @@ _CAPITALISED = "german"
 _PLURAL = r"(?!(?:is|was|has)\b)[a-z]+s\b(?! (?:\d|the\b|an?\b|our\b|its\b|(?:on|at|to|from|until) (?:the )?[\dA-Z]))"
 """Things that a number counts: `5 boats`, and not the verb of `room 5 costs 80 euros` or `order 5 ships on Monday`."""
 _LABEL = re.compile(rf"(?:\w+: )?(?:\w+ )?\w*[^\W\d_] #?(\d+)\b(?! (?:per\b|{_PLURAL}))")
-"""A thing with a number for a name at the head of a statement: `Ticket 4711 was closed`."""
+"""A thing named by a number at the beginning of a statement: `Ticket 4711 was closed`."""
 
 
 _NAMED = re.compile(rf"\b([a-z][\w-]*[^\W\ds_]) #?(\d+)\b(?! ?(?:{_PLURAL}|per\b|[%:/.,]\d))")
-"""A thing with a number for a name anywhere: `Never switch off lamp 4`."""
+"""A thing named by a number anywhere: `Never switch off lamp 4`."""
 _STATES = re.compile(r"\b(?:is|are|was|were|be|been)\b")
 """Verbs that are followed by a value: `the meeting is in room 12`."""
 _THING = re.compile(r"\b(?!v\d)[A-Za-z][A-Za-z_-]*-?\d[\w-]*")
@@ -277,7 +277,7 @@ _SAYS = re.compile(r"\b(?:is|are|was|were|has|have|had|runs?|uses?|needs?|takes?
 
 
 def _numbered(text: str) -> dict[str, str]:
-    """Map the things that a statement distinguishes by a number to these numbers."""
+    """Map the things that a statement names by a number to these numbers."""
     stated = _STATES.search(text)
     return {
         noun: number
@@ -316,7 +316,7 @@ def _kinds(variant: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def with_earlier(newest: Candidate, before: Candidate) -> Candidate:
-    """A statement with the one it overtook behind it, in one line."""
+    """Append to a statement the one that it overtook, in one line."""
     when = "" if before.day == newest.day else f", {spell(before.day)}"
     who = "" if before.speaker == newest.speaker or before.speaker is None else f", {before.speaker}"
     return newest._replace(
@@ -333,7 +333,7 @@ def with_earlier(newest: Candidate, before: Candidate) -> Candidate:
 
 
 _DONE = re.compile(r"(?:[A-Z][a-z]+ed|Made|Ran|Took|Sent|Wrote|Built|Sold|Paid|Went|Did) ")
-"""The beginning of a note about what its author did."""
+"""The beginning of a note about an action of its author."""
 
 
 def side_by_side(items: Sequence[Candidate], into: Into) -> list[Candidate]:

@@ -1,4 +1,4 @@
-"""Updates: which statement overtakes an earlier one. Pure, without a model; precision before recall.
+"""Updates: statements that overtake earlier ones. Pure, without a model; precision before recall.
 
 Two ways lead to an update; in languages other than English only moved appointments do (`moves.py`).
 
@@ -59,11 +59,11 @@ _CHANGE = word_set(
     "now moved switched changed instead longer anymore raised lowered increased reduced extended replaced renamed"
     " postponed pushed handed correction new became upgraded downgraded delayed rescheduled promoted"
 )
-"""Words that say something is no longer as it was."""
+"""Words for a change."""
 _END = word_set(
     "longer stopped quit gone off closed dropped ended cancelled canceled left gave abandoned anymore more instead"
 )
-"""Words that end the thing they are said of."""
+"""Words for an end."""
 _STOPS = _END - word_set("gone off closed left instead")
 _MOVES = re.compile(r"(?i)\b(?:up|down|back) to\b|\bfrom now on\b|\bany ?more\b")
 _VAGUE_VERBS = word_set("plann schedul tak plac set locat run com held happen call")
@@ -88,11 +88,11 @@ _DENIES = re.compile(r"(?i)\b(?:can['’]?t|cannot|won['’]?t|will not|isn['’
 _FIRST = word_set("i i'm i've i'll")
 _PARTS = re.compile(r"; |\. (?=[A-Z])| [–—-] ")
 _NEARBY = 48
-"""Statements looked at for one word of a later one, the newest of them: a word in more says little."""
+"""Most statements compared for one word of a later one, newest first: a more frequent word says little."""
 _PREFIX = 4
 _LONGEST_VALUE = 8
 _SHARE = 34
-"""Per cent of the weight of the earlier statement that the later one must share."""
+"""Per cent, by weight, of the earlier statement that the later one must share."""
 
 
 class Utterance(NamedTuple):
@@ -112,7 +112,7 @@ class Update(NamedTuple):
 
 
 def says_more(older: str, newer: str) -> bool:
-    """Whether an overtaken statement holds something that the later one does not speak of: a time, a number, a clause.
+    """Whether an overtaken statement holds something that the later one lacks: a time, a number, a clause.
 
     `The teacher is Mr. Okello; the evening is on 3 March at 19:00` after `The evening was moved to 10 March`.
     """
@@ -129,7 +129,7 @@ def says_more(older: str, newer: str) -> bool:
 
 
 def _amounts(tokens: Sequence[Token]) -> Counter[str]:
-    """Counts of the times, days and numbers that a statement gives."""
+    """Count the times, days and numbers of a statement."""
     kinds = [_kind(token, None) for token in tokens if token.word]
     return Counter([kind for kind in kinds if kind])
 
@@ -140,7 +140,7 @@ class _Claim(NamedTuple):
 
 
 def updates(said: Sequence[Utterance]) -> list[Update]:
-    """Every statement that a later one overtakes, with the newest that does."""
+    """Return every statement that a later one overtakes, with the newest that does."""
     found: dict[str, Update] = {}
     tokens = [tokenize(item.text) for item in paced(said)]
     claims = [_claims(item.text, own) for item, own in paced(zip(said, tokens, strict=True))]
@@ -167,7 +167,7 @@ def _by_value(said: Sequence[Utterance], claims: Sequence[Sequence[_Claim]]) -> 
 
 
 class _Value(NamedTuple):
-    """A value as far as it decides whether another one rivals it."""
+    """The properties of a value by which another one rivals it."""
 
     shape: str
     period: str
@@ -179,7 +179,7 @@ def _value_of(value: Sequence[Token]) -> _Value:
 
 
 def _overtaken(values: Mapping[_Value, Sequence[int]]) -> Iterator[tuple[int, int]]:
-    """The places of one frame's values that a rival follows, each with the place of the newest rival."""
+    """Yield the places of values of one frame that a rival follows, each with the place of the newest rival."""
     newest = sorted(values, key=lambda value: values[value][-1], reverse=True)
     alike: dict[tuple[str, str | None], list[_Value]] = {}
     for value in newest:
@@ -194,7 +194,7 @@ def _overtaken(values: Mapping[_Value, Sequence[int]]) -> Iterator[tuple[int, in
 
 
 def _claims(text: str, said: Sequence[Token]) -> tuple[_Claim, ...]:
-    """A statement cut into frame and value, at every place where a value may begin."""
+    """Cut a statement into frame and value at every place where a value may begin."""
     tokens = [t for t in said if t.word or t.text in ":="]
     if not tokens or text.rstrip().endswith("?"):
         return ()
@@ -238,7 +238,7 @@ def _first(tokens: Sequence[Token]) -> bool:
 
 
 def _verb(tokens: Sequence[Token]) -> int | None:
-    """The first word after the subject that is a form of be, a verb of the present, or one of the past that lasts."""
+    """Find the first word after the subject that is a form of be, a present verb, or a lasting past one."""
     if tokens[0].lower == "i":
         spoken = [i for i, t in enumerate(tokens[1:4], 1) if t.content and t.lower not in _SKIPPED]
         if spoken and not tokens[spoken[0]].lower.endswith("ed") and len(tokens) > spoken[0] + 1:
@@ -259,7 +259,7 @@ def _verb(tokens: Sequence[Token]) -> int | None:
 
 
 def _is_state(tokens: Sequence[Token], verb: int, at: int) -> bool:
-    """Whether one value follows from the frame: what is the value of an attribute, a place, a time, a role."""
+    """Whether the frame has one value at a time: an attribute, a place, a time, a role."""
     head = tokens[verb].lower
     if head in _NO_STATE:
         return False
@@ -333,27 +333,27 @@ def _by_cue(said: Sequence[Utterance], read: Sequence[_Words]) -> Iterable[Updat
 
 class _Words(NamedTuple):
     about: frozenset[str]
-    """Topic: the frame where it gives a value, else all its informative words."""
+    """The topic: the frame if it gives a value, else all informative words."""
     stems: frozenset[str]
     names: frozenset[str]
     kinds: frozenset[str]
-    """Kinds of value it gives: day, time, amount with its unit, year."""
+    """Kinds of value that it gives: day, time, amount with its unit, year."""
     values: frozenset[tuple[str, str]]
     shape: str
-    """Of its value, where it has a frame."""
+    """The shape of its value, if it has a frame."""
     value: frozenset[str]
-    """The words of the value, or the names where there is no frame."""
+    """The words of the value, or the names if there is no frame."""
     attribute: bool
     """Whether it gives the value of an attribute: our dentist is ..."""
     family: str
     label: str
-    """The number in its name, where it has one: ticket 4711."""
+    """The number in its name, if it has one: ticket 4711."""
     labels: frozenset[str]
     changes: bool
     ends: bool
     stops: bool
     left: frozenset[str]
-    """Words of a value that it says no longer holds."""
+    """Words of a value that no longer holds, by its own account."""
     gives_up: bool
     denies: bool
     first: bool
@@ -434,7 +434,7 @@ def _kind(token: Token, after: Token | None) -> str | None:
 
 
 def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
-    """Return the confidence that the later statement outdates the earlier one; 0 for not."""
+    """Return the confidence that the later statement overtakes the earlier one; 0 if it does not."""
     if older.label and older.label not in newer.labels:
         return 0
     share = _share({stem for stem in older.about if _known(stem, newer.stems)}, older.about, weight)
@@ -484,7 +484,7 @@ def _share(part: Set[str], whole: Set[str], weight: dict[str, int]) -> int:
 
 
 def _known(stem: str, stems: frozenset[str]) -> bool:
-    """The word itself or one plainly of its family (swim, swimming)."""
+    """Whether `stems` has the word or one clearly of its family (swim, swimming)."""
     return stem in stems or (
         len(stem) >= 4
         and any(len(other) >= 4 and (other.startswith(stem) or stem.startswith(other)) for other in stems)
