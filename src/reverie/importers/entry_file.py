@@ -12,7 +12,7 @@ import orjson
 
 from reverie.core.entry import CREDENTIAL_PREFIXES
 from reverie.core.errors import Invalid
-from reverie.importers.record import Record, damaged, digest
+from reverie.importers.record import Item, Record, Skipped, damaged, digest
 
 FORMAT = "entry/1"
 _LINE = b'{"ref":'
@@ -69,9 +69,12 @@ def file_name(document: Mapping[str, Any]) -> Path:
     return Path(folder) / f"{document['created_at'][:10]}-{own}.md"
 
 
-def entry_record(fields: Mapping[str, Any], content: str, path: Path, place: str, line: int | None = None) -> Record:
-    """The record of an exported entry: from such a file, or from a line of the JSON lines export. Raises Invalid."""
-    from reverie.core.clock import from_iso
+def entry_record(fields: Mapping[str, Any], content: str, path: Path, place: str, line: int | None = None) -> Item:
+    """The record of an exported entry, skipped when it has expired. Raises Invalid.
+
+    It comes from such a file, or from a line of the JSON lines export.
+    """
+    from reverie.core.clock import SystemClock, from_iso
 
     if not all(isinstance(fields.get(name), str) and fields[name] for name in _TEXTS) or not content.strip():
         raise damaged(path, "expected an entry: id, ref, kind and its text.", line)
@@ -87,6 +90,11 @@ def entry_record(fields: Mapping[str, Any], content: str, path: Path, place: str
     attributes, tags = fields.get("attributes") or {}, fields.get("tags") or []
     if not isinstance(attributes, dict) or not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise damaged(path, "expected attributes as an object and tags as a list of texts.", line)
+    labels = (fields.get("subject"), source.get("role"), source.get("session"))
+    if not all(label is None or isinstance(label, str) for label in labels):
+        raise damaged(path, "expected texts as subject, role and session.", line)
+    if expires is not None and expires <= SystemClock().now():
+        return Skipped(place, "an expired entry")
     return Record(
         fields["id"],
         content,

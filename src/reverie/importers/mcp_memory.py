@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from reverie.importers.record import Item, Record, Skipped, damaged, json_lines
+from reverie.importers.record import Item, Record, Skipped, damaged, in_pieces, json_lines
 
 ENTITY = '{"type": "entity", "name": ..., "entityType": ..., "observations": [...]}'
 RELATION = '{"type": "relation", "from": ..., "to": ..., "relationType": ...}'
@@ -48,7 +48,8 @@ def _entity(line: dict[str, Any], path: Path, number: int, first: dict[str, str]
         first.setdefault(name, key)
         content = text if name.casefold() in text.casefold() else f"{name}: {text}"
         about = {"entity": name, "entity_type": kind}
-        yield Record(key, content, place, subject=name[:256], tags=(kind[:200],) if kind else (), attributes=about)
+        tags = (kind[:200],) if kind else ()
+        yield from in_pieces(Record(key, content, place, subject=name[:256], tags=tags, attributes=about))
     if len(texts) < len(observations or ()):
         yield Skipped(place, "an observation without text")
 

@@ -8,7 +8,18 @@ from typing import Any
 
 from reverie.core.clock import SystemClock, from_iso
 from reverie.core.errors import Invalid
-from reverie.importers.record import Item, Record, Skipped, damaged, json_document, json_lines, labels, member, moment
+from reverie.importers.record import (
+    Item,
+    Record,
+    Skipped,
+    damaged,
+    in_pieces,
+    json_document,
+    json_lines,
+    labels,
+    member,
+    moment,
+)
 
 EXPECTED = 'records with "id" and "memory"'
 _KEPT = ("metadata", "user_id", "agent_id", "app_id", "run_id", "hash")
@@ -73,9 +84,9 @@ def _memory(row: dict[str, Any], path: Path, place: str, history: Sequence[tuple
     for change in sorted(own, key=lambda one: str(one.get("created_at") or one.get("updated_at") or "")):
         older = change.get("old_memory") or change.get("prev_value")
         if isinstance(older, str) and older.strip() and older != said:
-            yield version(older, row.get("created_at"))
+            yield from in_pieces(version(older, row.get("created_at")))
             said = older
-    yield version(text, row.get("updated_at") if own else row.get("created_at"))
+    yield from in_pieces(version(text, row.get("updated_at") if own else row.get("created_at")))
 
 
 def _end(date: Any) -> int | None:

@@ -19,13 +19,17 @@ from msgspec import Struct
 
 from reverie.core.actor import Actor
 from reverie.core.canonical import canonical
+from reverie.core.clock import SystemClock
 from reverie.core.entry import READABLE, Draft, Entry, EntryState, Link, Source
-from reverie.core.errors import Conflict, Held, Invalid, NotFound, RateLimited
+from reverie.core.errors import Conflict, Held, Invalid, NotFound, RateLimited, ReverieError
 from reverie.core.ids import TimeIds
+from reverie.core.policy import TenantPolicy
 from reverie.core.query import Filter
 from reverie.host import Host
 from reverie.importers import load
 from reverie.importers.record import Item, Record, Skipped, digest
+from reverie.memory.drafts import check_draft
+from reverie.memory.policy import check_ref
 from reverie.redact import load_redactor
 
 Progress = Callable[[int, int], None]
@@ -99,7 +103,7 @@ class Importer:
         self._total = self._kept = 0
 
     def look(self, *, progress: Progress | None = None) -> SourceSummary:
-        """Read the source to its end. Raises Invalid when it is damaged or foreign."""
+        """Read the source to its end. Raises Invalid when it is damaged or foreign, or an entry cannot be stored."""
         # the rules of a remote host are not known here
         redactor = self._host.parts.redactor if isinstance(self._host, Host) else load_redactor()
         findings: Counter[str] = Counter()
@@ -108,8 +112,10 @@ class Importer:
         places: list[tuple[str, str]] = []
         new = duplicates = restored = count = 0
         seen: set[tuple[str, str]] = set()
+        policy = self._host.rules.policy(self._actor)
         for items in _chunks(self._items(), _BATCH):
             drafts: list[tuple[str, Draft]] = []
+            origins: list[str] = []
             for item in items:
                 if isinstance(item, Skipped):
                     skipped[item.reason] += 1
@@ -117,13 +123,16 @@ class Importer:
                         places.append((item.place, item.reason))
                 else:
                     drafts.append(self._draft(item, ""))
+                    origins.append(item.place)
             spots = [_place(ref, draft) for ref, draft in drafts]
-            for place, (ref, draft), stored in zip(spots, drafts, self._states(spots), strict=True):
+            states = self._states(spots)
+            for place, origin, (ref, draft), stored in zip(spots, origins, drafts, states, strict=True):
                 if place in seen or (stored is not None and stored[0] is not EntryState.RETRACTED):
                     duplicates += 1
                 elif stored is not None:
                     restored += 1
                 else:
+                    _check(ref, draft, policy, origin)
                     new += 1
                     refs[ref] += 1
                     findings.update(redactor.text(draft.content).findings)
@@ -356,6 +365,15 @@ def _replaced(host: Host, actor: Actor, by: Mapping[str, int]) -> Iterator[tuple
 def _place(ref: str, draft: Draft) -> tuple[str, str]:
     assert draft.id is not None
     return ref, draft.id
+
+
+def _check(ref: str, draft: Draft, policy: TenantPolicy, origin: str) -> None:
+    """Raise Invalid, with the place in the source, for a draft that the write path would refuse."""
+    try:
+        check_ref(ref)
+        check_draft(draft, policy, now=SystemClock().now())
+    except ReverieError as fault:
+        raise Invalid(f"{origin}: {fault.message} Nothing was stored.", code="import_damaged") from None
 
 
 def _chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

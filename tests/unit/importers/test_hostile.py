@@ -130,6 +130,53 @@ def test_names_that_are_no_text(make_host: Callable[..., Host], tmp_path: Path) 
     host.audit.verify(ME)
 
 
+OURS = {"ref": "notes", "id": "one", "kind": "note", "content": "One.", "version": 1, "seq": 1}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"subject": 5}, {"source": {"role": 5}}, {"source": {"session": []}}, {"ref": "../notes"}, {"id": "a\0b"}),
+        *({"id": "x" * 2000}, {"kind": "k" * 70}, {"tags": ["t" * 300]}, {"tags": [f"t{n}" for n in range(100)]}),
+        *({"content": "x" * 70_000}, {"created_at": "2999-01-01T00:00:00Z"}),
+    ],
+    ids=str,
+)
+def test_an_entry_that_cannot_be_stored_is_found_before_anything_is(
+    make_host: Callable[..., Host], tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    lines = [json.dumps({**OURS, "id": f"n{number}"}) for number in range(250)]
+    path = sources.write(tmp_path / "a.jsonl", "\n".join([*lines, json.dumps({**OURS, **wrong})]))
+    with pytest.raises(Invalid, match=r"line 251: .* Nothing was stored"):
+        Importer(make_host(), ME, path, format="jsonl").look()
+
+
+def test_an_exported_entry_that_has_expired_since_is_left_out(make_host: Callable[..., Host], tmp_path: Path) -> None:
+    rows = [OURS, {**OURS, "id": "two", "expires_at": "2020-01-01T00:00:00Z"}]
+    path = sources.write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
+    importer = Importer(make_host(), ME, path, format="jsonl")
+    assert importer.look().skipped == {"an expired entry": 1}
+    assert importer.store().entries == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mem0", json.dumps([{"id": "a", "memory": "word " * 20_000}])),
+        (
+            "mcp-memory",
+            json.dumps({"type": "entity", "name": "Ana", "entityType": "p", "observations": ["word " * 20_000]}),
+        ),
+    ],
+    ids=["mem0", "mcp-memory"],
+)
+def test_a_text_longer_than_an_entry_comes_in_pieces(
+    make_host: Callable[..., Host], tmp_path: Path, name: str, text: str
+) -> None:
+    importer = Importer(make_host(), ME, sources.write(tmp_path / "a.json", text), format=name, ref="notes")
+    assert importer.look().entries == importer.store().entries > 1
+
+
 def test_a_file_that_changes_between_look_and_store_says_what_was_stored(
     make_host: Callable[..., Host], tmp_path: Path
 ) -> None:
