@@ -185,8 +185,12 @@ class Files:
         return True
 
     def unnote(self, name: str) -> None:
-        """Remove the note: the commit did not happen, or the files are scrubbed."""
-        (self._folder / (name + _NOTE)).unlink(missing_ok=True)
+        """Remove the note: the commit did not happen, or the files are scrubbed.
+
+        Faults of the disk are ignored: where a note stays, the files are removed later.
+        """
+        with suppress(OSError):
+            (self._folder / (name + _NOTE)).unlink(missing_ok=True)
 
     def scrub(self, name: str, positions: Sequence[int], seq: int) -> None:
         """Rewrite every segment that has one of these positions, without them. Waits for the lock of the memory.

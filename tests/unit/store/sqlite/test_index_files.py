@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -192,6 +194,53 @@ def test_a_purge_is_acknowledged_when_the_disk_fails_after_its_commit(
     assert "7" not in again.read(SCOPE, found)[0]
     assert not traces(path, key)
     again.close()
+
+
+def test_a_note_that_cannot_be_removed_does_not_stop_the_writer(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, leave = threading.Event(), threading.Event()
+    faults: list[BaseException] = []
+
+    def slow(tx: WriteTx) -> None:
+        inside.set()
+        leave.wait()
+        tx.append(make_event())
+
+    def queued() -> None:
+        try:
+            store.write(SCOPE, purge)
+        except BaseException as fault:
+            faults.append(fault)
+
+    def refused(path: Path, *, missing_ok: bool = False) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    assert store._writer is not None
+    first, second = threading.Thread(target=store.write, args=(SCOPE, slow)), threading.Thread(target=queued)
+    first.start()
+    inside.wait()
+    second.start()
+    while store._writer._queue.empty():
+        time.sleep(0.001)
+    monkeypatch.setattr(Path, "unlink", refused)
+    real = store._writer._commit
+    monkeypatch.setattr(store._writer, "_commit", lambda jobs, **how: (_refuse(store, jobs), real(jobs, **how))[1])
+    leave.set()
+    second.join(20)
+    assert not second.is_alive(), "the writer is gone"
+    assert faults
+    monkeypatch.undo()
+    store._writer._db.set_commit_hook(None)
+    store.write(SCOPE, purge)
+    assert "7" not in store.read(SCOPE, found)[0]
+    store.close()
+
+
+def _refuse(store: SqliteStore, jobs: list[object]) -> None:
+    """Let the commit of a purge fail."""
+    assert store._writer is not None
+    store._writer._db.set_commit_hook(lambda: any(job.body is purge for job in jobs))  # type: ignore[attr-defined]
 
 
 def test_files_of_a_newer_state_do_not_survive_a_restore(store: SqliteStore, path: Path, tmp_path: Path) -> None:
