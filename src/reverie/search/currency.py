@@ -15,6 +15,7 @@ the same thing: there too words alone tell.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
@@ -49,6 +50,9 @@ _TELLS = (0.0, *[log((COMPARED + 1) / count) for count in range(1, COMPARED + 1)
 """Weight of a shared term by the number of the compared passages that have it."""
 _OWN = Wording(r"\b(?:i|my|me|mine|i'm|i've|i'll|ich|mein\w*|mich|mir)\b", ignore_case=True)
 """Words with which authors speak of themselves."""
+
+_LABEL = re.compile(r"([^\W\d_][\w .'-]{0,30}): ")
+"""The author of a line."""
 
 _ENGLISH = Wording(
     r"\b(?:now|nowadays|these days|no longer|any ?more|no more|from now on|instead"
@@ -360,13 +364,22 @@ def _change(text: str) -> float:
     return 0.5 if _ENGLISH_AMBIGUOUS.is_in(text) else 0.0
 
 
+def _named(line: str) -> str | None:
+    """The name in front of a line of a dream."""
+    named = _LABEL.match(line)
+    return named[1] if named else None
+
+
 def _may_overtake(new: Dated, old: Dated, said: _Said, before: _Said, spoken: bool) -> bool:
     """Whether both are by the same author or in a log, and neither is about someone else.
 
-    The later of two lines of a dream must say that something changed.
+    The later of two lines of a dream must say that something changed; the name of its author stands in front of a line.
     """
-    if new.position == old.position and not said.changes:
-        return False
-    if new.speaker != old.speaker and (spoken or said.own or before.own):
+    author, other = new.speaker, old.speaker
+    if new.position == old.position:
+        if not said.changes:
+            return False
+        author, other = _named(new.content), _named(old.content)
+    if author != other and (spoken or said.own or before.own):
         return False
     return not (new.subject and old.subject) or fold(new.subject) == fold(old.subject)

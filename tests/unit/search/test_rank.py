@@ -405,3 +405,17 @@ def test_closeness_is_not_asked_for_passages_that_cannot_overtake():
     assert (overtaken(near), compared) == ({}, [])
     assert overtaken(replace(near, content="Marta now goes to the music teacher on Fridays")) == {0: 1}
     assert len(compared) == 1
+
+
+def test_a_line_of_a_dream_overtakes_no_line_about_another_author():
+    """The author of a line is the name in front of it."""
+
+    def overtaken(older, newer):
+        lines = [
+            replace(said("e1", older, 0, 4.0, dense=0.6), alike=1.0),
+            replace(said("e1", newer, 30, 2.0, dense=0.3, cover=0.3), alike=0.8, number=1),
+        ]
+        return overtake(ask("Does coffee suit me?").words, lines, [3.0, 2.9], [0, 1])[1]
+
+    assert overtaken("Elena: I stopped drinking coffee", "Elena: I no longer drink coffee after lunch") == {0: 1}
+    assert overtaken("Elena: I stopped drinking coffee", "Ayumi: I no longer drink coffee after lunch") == {}
