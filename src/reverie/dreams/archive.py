@@ -115,7 +115,8 @@ class Archives:
             for checksum in dropped:
                 self.drop(tx, actor, checksum)
             if dropped:
-                gone = [i["outputId"] for i in load_index(tx)["archives"] if i["archiveChecksum"] in set(dropped)]
+                known = frozenset(dropped)
+                gone = [item["outputId"] for item in load_index(tx)["archives"] if item["archiveChecksum"] in known]
                 self.reindex(tx, "", remove=gone)
             return len(dropped)
 

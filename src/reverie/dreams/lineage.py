@@ -189,8 +189,10 @@ class Lineage:
                     if len(found) == limit:
                         return Page(found, str(event.seq + 1))
                     before = event.seq
+                    if ref is not None and event.data.get("ref") != ref:
+                        continue
                     document = tx.load(DREAM_SPACE, str(event.data.get("dream", "")))
-                    if document is None or document.body is None or (ref is not None and event.data.get("ref") != ref):
+                    if document is None or document.body is None:
                         continue
                     report = msgspec.json.decode(document.body, type=DreamReport)
                     if report.seq == event.seq:  # a dream of files has an event for each of its steps

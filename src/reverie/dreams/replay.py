@@ -14,7 +14,6 @@ import msgspec
 
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan, DreamReport, Replay, ReplayAnswer, Replayed
-from reverie.core.errors import ReverieError
 from reverie.memory.hits import Hit
 from reverie.memory.search import Search
 from reverie.memory.searches import RecordedSearches
@@ -61,7 +60,7 @@ class Rehearsal:
             questions = self._searches.last(self._actor.tenant, self._ref, MOST)
             self._asked = len(questions)
             self._before = self._ask(questions)
-        except ReverieError:
+        except Exception:  # whatever fails here costs no dream
             self._before = {}
 
     def after(self, report: DreamReport) -> DreamReport:
@@ -76,7 +75,7 @@ class Rehearsal:
             ]
             replay = Replay(report.id, questions, self._asked - len(found), int(self._seconds * 1000))
             self._searches.keep(self._actor.tenant, self._ref, replay)
-        except ReverieError:
+        except Exception:  # the dream is committed: its caller gets the report
             return report
         return msgspec.structs.replace(report, replay=replay)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import EMBEDDER
@@ -281,18 +282,28 @@ def test_a_replay_is_bounded_in_number_and_time(host: Host, ada: Actor, monkeypa
     assert (len(found.questions), found.skipped) == (1, 4)
 
 
-def test_a_replay_that_fails_costs_no_dream(host: Host, ada: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fault", [Invalid("no"), OSError("disk")])
+@pytest.mark.parametrize("answered", [0, 1])
+def test_a_replay_that_fails_costs_no_dream(
+    answered: int, fault: Exception, host: Host, ada: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(host, ada)
     host.search.search(ada, REF, QUESTION)
     host.searches.flush()
+    search, asked = host.search.search, 0
 
-    def fails(*_: object, **__: object) -> None:
-        raise Invalid("no")
+    def fails(*given: Any, **named: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        if asked > answered:
+            raise fault
+        return search(*given, **named)
 
     monkeypatch.setattr(host.search, "search", fails)
     report = host.dreams.run(ada, DreamPlan(REF))
     assert report is not None
     assert report.replay is None
+    assert asked == answered + 1
 
 
 def test_a_dream_without_a_text_replays_nothing(host: Host, ada: Actor) -> None:
