@@ -14,6 +14,7 @@ import os
 import secrets
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from reverie.core.errors import StoreFull
@@ -72,9 +73,10 @@ class Reserve:
         return True
 
     def release(self) -> None:
-        """Free the space for a transaction that erases."""
+        """Free the space for a transaction that erases. A file that cannot be removed stays."""
         self._tried = time.monotonic()
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._path.unlink()
 
 
 def _allocate(descriptor: int, size: int) -> None:

@@ -249,6 +249,24 @@ def test_a_bundle_that_does_not_fit_is_completed_when_there_is_room(
     assert host.audit.verify(eve).ok
 
 
+def test_a_reserve_that_cannot_be_removed_does_not_stop_the_writer(
+    disk: SmallDisk, open_host: Callable[[], Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = open_host()
+    ids = fill(host, disk)
+
+    def refused(path: Path, *, missing_ok: bool = False) -> None:
+        raise OSError(errno.EROFS, "read-only")
+
+    disk.refuses = True
+    monkeypatch.setattr(Path, "unlink", refused)
+    with pytest.raises(StoreFull):
+        host.lifecycle.erase(ADA, "notes", ids[1])
+    disk.refuses = False
+    monkeypatch.undo()
+    assert host.lifecycle.erase(ADA, "notes", ids[1]) > 0
+
+
 def test_scopes_that_only_lease_are_let_through(disk: SmallDisk, open_host: Callable[[], Host]) -> None:
     host = open_host()
     fill(host, disk)
