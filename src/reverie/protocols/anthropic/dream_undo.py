@@ -99,8 +99,10 @@ class DreamUndo:
 
         return self._parts.store.read(Scope(actor.tenant), body)
 
-    def _former(self, actor: Actor, record: DreamRecord, store: StoreRecord, rules: Rules) -> dict[str, Clean]:
-        """The former text of every file that the dream changed or deleted."""
+    def _former(
+        self, actor: Actor, record: DreamRecord, store: StoreRecord, rules: Rules
+    ) -> dict[str, tuple[str, Clean]]:
+        """The former path and text of every file that the dream changed or deleted."""
 
         def body(tx: ReadTx) -> dict[str, tuple[str, str]]:
             results = {}
@@ -109,9 +111,9 @@ class DreamUndo:
                     results[change.file] = _former_text(tx, store, change.before)
             return results
 
-        former: dict[str, Clean] = {}
+        former: dict[str, tuple[str, Clean]] = {}
         for file_id, (path, text) in self._parts.store.read(Scope(actor.tenant, store.ref), body).items():
-            former[file_id] = self._memories.clean(actor, store, file_id, path, text, rules)
+            former[file_id] = path, self._memories.clean(actor, store, file_id, path, text, rules)
         return former
 
     def _restore(
@@ -120,12 +122,13 @@ class DreamUndo:
         actor: Actor,
         record: DreamRecord,
         store: StoreRecord,
-        former: dict[str, Clean],
+        former: dict[str, tuple[str, Clean]],
         rules: Rules,
     ) -> None:
         for change in record.changes:
             file = files.find_file(tx, store.id, change.file)
-            taken = files.load_file(tx, store.id, change.path)
+            path = former[change.file][0] if change.file in former else change.path
+            taken = files.load_file(tx, store.id, path)
             if (file.version if file is not None else None) != change.after or (file is None and taken is not None):
                 raise NotUndoable("A file changed since the dream. Nothing was undone.")
             if change.before is not None:  # it was read before this transaction, and may be forgotten by now
@@ -136,7 +139,8 @@ class DreamUndo:
                 if file is not None:
                     self._memories.remove(tx, actor, store, file, rules.policy)
                 continue
-            self._memories.write(tx, actor, store, file, change.file, change.path, former[change.file], rules.policy)
+            path, clean = former[change.file]
+            self._memories.write(tx, actor, store, file, change.file, path, clean, rules.policy)
 
 
 def _check_unchanged(tx: ReadTx, record: DreamRecord, store: StoreRecord) -> None:

@@ -9,8 +9,9 @@ import msgspec
 from reverie.core.actor import Actor
 from reverie.core.entry import Entry
 from reverie.core.query import each
-from reverie.memory.texts import FORGOTTEN, ClearedText, Names, without
+from reverie.memory.texts import ClearedText, Names, without
 from reverie.protocols.anthropic import dream_records, stores
+from reverie.protocols.anthropic.dream_records import DreamRecord
 from reverie.protocols.anthropic.transcripts import decode, encode
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -40,12 +41,26 @@ class StoreTexts:
             if kept != given:
                 yield ClearedText(document, encode(kept))
         for document in each(lambda cursor: tx.documents(dream_records.SPACE, cursor=cursor)):
-            dream = msgspec.json.decode(document.body or b"", type=dream_records.DreamRecord)
-            if dream.instructions and names(dream.instructions):
-                yield ClearedText(document, msgspec.json.encode(msgspec.structs.replace(dream, instructions=FORGOTTEN)))
+            dream = msgspec.json.decode(document.body or b"", type=DreamRecord)
+            cleared = _dream_without(dream, names)
+            if cleared != dream:
+                yield ClearedText(document, msgspec.json.encode(cleared))
 
     def release(self, tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None:
         """Do nothing: these texts belong to no entry."""
+
+
+def _dream_without(dream: DreamRecord, names: Names) -> DreamRecord:
+    """A dream without the instructions, paths and names of transcripts that mention the words."""
+    changes = [msgspec.structs.replace(one, path="") if names(one.path) else one for one in dream.changes]
+    exclude = [path for path in dream.options.exclude if not names(path)]
+    return msgspec.structs.replace(
+        dream,
+        instructions=without(dream.instructions, names),
+        options=msgspec.structs.replace(dream.options, exclude=tuple(exclude)),
+        transcripts=tuple((without(name, names), digest) for name, digest in dream.transcripts),
+        changes=tuple(changes),
+    )
 
 
 def _lines_without(text: str, names: Names) -> str:

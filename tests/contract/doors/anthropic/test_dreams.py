@@ -14,6 +14,7 @@ from tests.stores import on_one_store
 from reverie.core.entry import Scope
 from reverie.jobs.tasks import Tasks
 from reverie.protocols.anthropic import dreams as engine
+from reverie.protocols.anthropic.dream_records import SPACE
 
 MODEL = "reverie-extractive"
 MIRA = "# Mira\n- Mira drinks oolong tea in the afternoon.\n- Mira lives in Porto.\n"
@@ -622,6 +623,29 @@ def test_secrets_in_instructions_and_transcripts(
     work()
     done = client.beta.dreams.retrieve(dream.id)
     assert github_token not in done.to_json() + str(texts(client, done.outputs[0].memory_store_id))
+
+
+def test_forget_by_mention_reaches_the_names_that_a_dream_keeps(
+    live: Live, tenant: str, client: Anthropic, work: Callable[[], int]
+) -> None:
+    store = client.beta.memory_stores.create(name="a").id
+    for path in ("/mira/tea.md", "/mira/drinks.md"):
+        client.beta.memory_stores.memories.create(store, path=path, content=MIRA)
+    talk = {"id": "call with Mira", "text": "Mira drinks oolong tea in the afternoon."}
+    reverie = {"transcripts": [talk], "exclude": ["/mira/private"]}
+    dream = ask(client, store, output_behavior=update(store), reverie=reverie)
+    assert work() == 1
+    _, key = live.key(tenant)
+
+    def shown() -> str:
+        diff = live.send("GET", f"/v1/dreams/{dream.id}/reverie/diff", key).text
+        kept = live.server.host.parts.store.read(Scope(tenant), lambda tx: tx.documents(SPACE).items)
+        return (diff + client.beta.dreams.retrieve(dream.id).to_json() + str([one.body for one in kept])).casefold()
+
+    assert "mira" in shown()
+    live.send("POST", "/v1/host/reverie/memory/forget", key, json={"subject": "Mira", "mentions": True})
+    assert "mira" not in shown()
+    refused(lambda: client.post(f"/v1/dreams/{dream.id}/reverie/undo", cast_to=object), 409, "conflict_error")
 
 
 def test_forget_reaches_what_a_dream_made_of_a_session(
