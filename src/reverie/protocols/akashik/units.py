@@ -135,7 +135,8 @@ def as_born(tx: ReadTx, entry: Entry) -> Entry:
 
 def tombstone(tx: ReadTx, entry: Entry) -> dict[str, Any]:
     """Return the tombstone of a purged unit: when, why and by whom it was purged, from the log."""
-    for event in each_event(tx, after=entry.born_seq, types=PURGES):
+    left = entry.born_seq if entry.gone_seq is None else entry.gone_seq  # by its purge, unless it had left before
+    for event in each_event(tx, after=left - 1, types=PURGES):
         if event.entry_id == entry.id:
             return tombstone_of(event)
     return {"unit_id": entry.id, "deleted_at": None, "reason": "forgotten", "purged_by": None}

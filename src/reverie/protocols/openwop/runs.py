@@ -158,7 +158,7 @@ class Runs:
         return self._parts.store.read(Scope(actor.tenant), lambda tx: load_run(tx, run_id))
 
     def variables(self, actor: Actor, run: Run) -> dict[str, Any]:
-        """A run's variables, with entries as they are now: None, or left out of lists, where the text was destroyed."""
+        """A run's variables, with entries as they are now: None, or left out of lists, once destroyed or expired."""
         actor.require(Right.READ)
         return {name: self._visible(actor, value) for name, value in run.variables.items()}
 

@@ -16,11 +16,13 @@ from reverie.core.entry import Draft, Scope, Source
 from reverie.distil.contradictions import Contradiction
 from reverie.host import Host
 from reverie.protocols.akashik import conflicts
+from reverie.protocols.akashik.errors import FieldError
 from reverie.protocols.akashik.field import Field
 from reverie.protocols.akashik.notify import Feed
 from reverie.protocols.akashik.operations import attune, detect
 from reverie.protocols.akashik.operations.subscriptions import find
 from reverie.providers.tokenizer import TokenCounter
+from reverie.store import contract
 from reverie.store.contract import Store
 
 MakeHost = Callable[..., Host]
@@ -304,6 +306,22 @@ def test_notifications_embed_the_interests_of_an_agent_once(make_host: MakeHost,
     assert len(told) == 5
     assert all(item["relevance_score"] > 0 for item in told)
     assert embedder.open == [0]
+
+
+def test_a_tombstone_is_found_without_reading_every_purge_before_it(
+    make_host: MakeHost, make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, watched = field_of(make_host, make_store(), 0)
+    send(host, "REGISTER", {"id": "boss", "role": "r", "authority_level": 10}, "boss")
+    grow(host, 300)
+    send(host, "COMPACT", {"strategy": "purge"}, "boss")
+    last = host.reader.events(ACTOR, types=("memory.purged",))[-1]
+    monkeypatch.setattr(contract, "LOG_PAGE", 20)
+    before = watched.rows
+    with pytest.raises(FieldError) as gone:
+        host.use(Field).unit(ACTOR, str(last.entry_id))
+    assert gone.value.extra["tombstone"] == last.data["tombstone"]
+    assert watched.rows - before < 50
 
 
 def test_a_handoff_ranks_outside_the_write(make_host: MakeHost, make_store: MakeStore) -> None:
