@@ -464,7 +464,8 @@ def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
     part = older.value & newer.stems
     if names and names <= newer.names and part and part < older.value and newer.changes:
         return 85
-    ended = bool(older.value) and older.value <= newer.stems and newer.ends and (fresh or newer.changes)
+    replaced = fresh or (newer.changes and (newer.stops or clash or bool(older.shape)))
+    ended = bool(older.value) and older.value <= newer.stems and newer.ends and replaced
     if ended and (older.attribute or of_all >= _SHARE):
         return 80
     if newer.gives_up and not newer.denies and spoken and newer.stems and newer.stems <= older.stems:

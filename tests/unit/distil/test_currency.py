@@ -117,6 +117,10 @@ def test_many_statements_of_one_frame_are_not_compared_each_with_each() -> None:
         ("My son is allergic to nuts", "My son is allergic to bee stings"),
         ("My sister is pregnant", "My sister is vegetarian"),
         ("Mia is on the blue team", "Mia is on antibiotics"),
+        (
+            "Club Heron asked for a printable weekly plan.",
+            "Club Heron reports that the plan prints on three pages instead of one.",
+        ),
         ("Server web-1 has address 10.0.0.1", "Server web-2 has address 10.0.0.2"),
         ("Dose for Ben: 10 mg", "Dose for Mia: 2 mg"),
         ("Heating is set to 19 degrees at night", "Heating is set to 21 degrees during the day"),
