@@ -159,8 +159,9 @@ def _change_document(tx: ReadTx, store: StoreRecord, change: FileChange) -> dict
     rows = [files.load_version(tx, store.id, name) if name else None for name in (change.before, change.after)]
     before, after = (_text(tx, row) if row is not None else None for row in rows)
     old, new = (before or "").split("\n"), (after or "").split("\n")
+    redacted = any(row is not None and row.redacted_at is not None for row in rows)
     return {
-        "path": change.path,
+        "path": next((row.path for row in rows if row is not None and row.path), "" if redacted else change.path),
         "operation": change.operation,
         "version_before": VERSION + change.before if change.before else None,
         "version_after": VERSION + change.after if change.after else None,

@@ -648,6 +648,23 @@ def test_forget_by_mention_reaches_the_names_that_a_dream_keeps(
     refused(lambda: client.post(f"/v1/dreams/{dream.id}/reverie/undo", cast_to=object), 409, "conflict_error")
 
 
+def test_the_path_of_a_redacted_version_is_in_no_diff(client: Anthropic, work: Callable[[], int]) -> None:
+    store = client.beta.memory_stores.create(name="a").id
+    for path in ("/first.md", "/second.md"):
+        client.beta.memory_stores.memories.create(store, path=path, content=MIRA)
+    dream = ask(client, store, output_behavior=update(store))
+    assert work() == 1
+
+    def diff() -> list[dict[str, Any]]:
+        answer: Any = client.get(f"/v1/dreams/{dream.id}/reverie/diff", cast_to=object)
+        return list(answer["data"])
+
+    (change,) = diff()
+    assert (change["path"], change["operation"]) == ("/first.md", "deleted")
+    client.beta.memory_stores.memory_versions.redact(change["version_before"], memory_store_id=store)
+    assert [one["path"] for one in diff()] == [""]
+
+
 def test_forget_reaches_what_a_dream_made_of_a_session(
     live: Live, tenant: str, store: str, work: Callable[[], int]
 ) -> None:
