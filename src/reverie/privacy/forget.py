@@ -103,7 +103,7 @@ class Forget:
         words = phrase(subject) if mentions else None
 
         def target(tx: ReadTx) -> Target:
-            return Target(subject_hash(tx.log_key(), subject), ref, before, words)
+            return Target(subject_hash(tx.log_key(), subject), ref, before, words, fold(subject))
 
         asked = self._parts.store.read(Scope(actor.tenant), target)
         done = self._preview(actor, asked) if preview else self._forget(actor, asked)

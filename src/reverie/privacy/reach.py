@@ -19,7 +19,7 @@ from reverie.core.dream import DreamReport, SourceTrace
 from reverie.core.entry import FILE_KIND, Entry, EntryState
 from reverie.core.event import keyed_hash
 from reverie.core.query import Page, each
-from reverie.core.subject import named_subjects, subject_hashes
+from reverie.core.subject import forms, named_subjects, subject_hashes
 from reverie.dreams.archive import ARCHIVE_SPACE
 from reverie.dreams.lineage import derived_from
 from reverie.dreams.redream import Derived
@@ -44,6 +44,8 @@ class Target:
     before: int | None = None
     """Only entries made at or before this instant."""
     mention: Mention | None = None
+    folded: str | None = field(default=None, repr=False)
+    """The subject itself, folded, where it is known in clear."""
 
     def covers(self, entry: Entry) -> bool:
         """Whether an entry is in the memory and time that were asked for."""
@@ -53,6 +55,8 @@ class Target:
         """Whether a text that is no entry names the subject, or mentions the words. `key`: the tenant's secret."""
         if self.mention is not None and self.mention.occurs_in(text):
             return True
+        if self.folded is not None and not any(self.folded in form for form in forms(text)):
+            return False  # hashing every run of words is slow, and a forget asks of many texts
         return any(keyed_hash(key, name) == self.subject for name in runs(text))
 
 

@@ -17,7 +17,7 @@ from reverie.core.entry import Draft, Entry, EntryState, Scope, Source
 from reverie.core.errors import Invalid, ReverieError
 from reverie.core.event import keyed_hash
 from reverie.core.ports import ForgetLine
-from reverie.core.subject import subject_hash
+from reverie.core.subject import fold, subject_hash
 from reverie.distil.plan import hot_texts
 from reverie.host import Host
 from reverie.memory.read import ANYTHING
@@ -579,3 +579,18 @@ def test_a_subject_in_many_memories_is_gone_through_once_and_not_once_for_each(h
 
     planned, proved = host.parts.store.write(Scope(ada.tenant), body)
     assert max(planned, proved) < 5
+
+
+def test_a_question_that_cannot_name_the_subject_costs_no_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forget asks this of every recorded question of the tenant, while other writers wait."""
+    hashed: list[str] = []
+    monkeypatch.setattr(
+        "reverie.privacy.reach.keyed_hash", lambda key, text: hashed.append(text) or keyed_hash(key, text)
+    )
+    known = Target(subject_hash(b"key", "Ana  López"), folded=fold("Ana  López"))
+    blind = Target(known.subject)
+    assert not known.named_in("When does the harbour office open on public holidays?", b"key")
+    assert hashed == []
+    for text in ("Does ANA  LÓPEZ like tea?", "Anan  López?", "ana lopez", "Tirana  López", ""):
+        assert known.named_in(text, b"key") == blind.named_in(text, b"key")
+    assert known.named_in("Does ANA  LÓPEZ like tea?", b"key")
