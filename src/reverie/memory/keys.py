@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from reverie.core.actor import ALL_RIGHTS, Actor, Right
+from reverie.core.clock import LATEST
 from reverie.core.entry import valid_tenant
 from reverie.core.errors import Invalid, NotFound, Unauthenticated
 from reverie.core.query import Key
@@ -72,6 +73,8 @@ class Keys:
         now = self._clock.now()
         if expires_at is not None and expires_at <= now:
             raise Invalid("The key would have expired already.", pointer="/expires_at")
+        if expires_at is not None and expires_at > LATEST:
+            raise Invalid("The expiry is out of range.", pointer="/expires_at")
         key_id = "".join(secrets.choice(_ID_ALPHABET) for _ in range(12))
         secret = secrets.token_urlsafe(32)
         key = Key(
@@ -102,6 +105,8 @@ class Keys:
     def rotate(self, key_id: str, *, overlap_ms: int = 0) -> NewKey:
         """Make a key with the same rights; the old one works for `overlap_ms` more."""
         old, now = self._read(key_id)
+        if not 0 <= overlap_ms <= LATEST - now:
+            raise Invalid("The overlap is out of range.", pointer="/overlap_ms")
         if old is None or not _usable(old, now):
             raise NotFound("There is no usable key with that id. `reverie keys list` shows them.")
         new = self.create(

@@ -190,8 +190,9 @@ class RuleBook:
             raise Invalid("A secret's id is 1 to 64 letters, digits and . _ -", pointer="/id")
         if len(secret_id) > 64:
             raise Invalid("A secret's id is at most 64 characters.", pointer="/id")
-        if len(value) < 8:
-            raise Invalid("Values under 8 characters are too common to replace safely.", pointer="/value")
+        if len(value.strip()) < 8 or len(set(value)) < 3:
+            text = "Values under 8 characters, or of one or two repeated, are too common to replace safely."
+            raise Invalid(text, pointer="/value")
         if len(value) > 65_536:
             raise Invalid("A secret's value is at most 65536 characters.", pointer="/value")
         rules = self.current(actor.tenant)
