@@ -66,20 +66,20 @@ class WindowPolicy:
         if any(method not in _METHODS for method in self.fallback_methods or ()):
             raise Invalid(f"fallback_methods are among {', '.join(_METHODS)}.", pointer="/fallback_methods")
         if any(not isinstance(value, int) or value < 1 for value in (self.context_windows or {}).values()):
-            raise Invalid("context_windows are at least 1.", pointer="/context_windows")
+            raise Invalid("Every one of context_windows is a whole number of at least 1.", pointer="/context_windows")
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise Invalid(f"{name} is at least {least}.", pointer=f"/{name}")
         if any(not str(edit.get("type", "")).startswith("clear_") for edit in self.edits or ()):
-            raise Invalid("edits are of context editing: their type begins with clear_.", pointer="/edits")
+            raise Invalid("edits are edits of context editing: their type begins with clear_.", pointer="/edits")
         if not 0 <= self.min_reduction < 1:
             raise Invalid("min_reduction is at least 0 and below 1.", pointer="/min_reduction")
 
     def mode_for(self, base_kind: str) -> str:
         """The mode on a kind of base. Raises Invalid when the policy names one of another kind."""
         if self.mode is not None and (base_kind == "messages") != (self.mode == "on_demand") and self.mode in _PASSES:
-            raise Invalid(f"mode {self.mode} is not one of this provider's.", pointer="/mode")
+            raise Invalid(f"This provider has no mode {self.mode}.", pointer="/mode")
         if base_kind == "messages":
             return self.mode or "on_demand"
         return self.mode or ("trigger" if base_kind == "codex" or self.rule == "cost" else "standalone")

@@ -19,7 +19,7 @@ from reverie.store.contract import ReadTx
 
 
 class Clean(Struct, frozen=True):
-    """A text made ready to be written: redacted, and an entry unless it is blank."""
+    """A text that is ready to be written: redacted, and prepared as an entry unless it is blank."""
 
     text: str
     item: PreparedEntry | None

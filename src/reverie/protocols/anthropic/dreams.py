@@ -197,7 +197,7 @@ class MemoryDreams:
         return self._parts.store.read(Scope(actor.tenant), body)
 
     def cancel(self, actor: Actor, dream_id: str) -> DreamRecord:
-        """Cancel a dream at once: nothing it has not committed is ever written. Again: nothing happens."""
+        """Cancel a dream at once: nothing it has not committed is ever written. A canceled dream stays as it is."""
         actor.require(Right.DREAM)
 
         def body(tx: WriteTx) -> DreamRecord:

@@ -109,7 +109,7 @@ class Memories:
         return self._parts.store.read(Scope(actor.tenant, record.ref), body)
 
     def store_of(self, actor: Actor, store_id: str) -> StoreRecord:
-        """The store a call is about. Its ref never changes."""
+        """The store with an id. Its ref never changes."""
         name = bare(STORE, store_id, "memory store")
         return self._parts.store.read(Scope(actor.tenant), lambda tx: stores.load(tx, name))
 
@@ -169,7 +169,7 @@ class Memories:
         session: str | None = None,
         idempotency_key: str | None = None,
     ) -> Memory:
-        """Change content, path or both. Nothing new: nothing is written.
+        """Change content, path or both. Without a difference nothing is written.
 
         `expected`: the SHA-256 the stored content must have, else PreconditionFailed; unless the memory already is as
         asked.

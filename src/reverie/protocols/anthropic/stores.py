@@ -48,7 +48,7 @@ class StoreRecord(Struct, frozen=True):
     bound: bool = False
     """Whether `ref` is a memory of other interfaces too."""
     dream: str | None = None
-    """The dream that has it as its output, until that has ended."""
+    """The dream whose output this is, until that dream has ended."""
 
     @property
     def subject(self) -> str | None:
@@ -57,7 +57,7 @@ class StoreRecord(Struct, frozen=True):
 
 
 class ListPage(Struct, frozen=True):
-    """One page of anything; `after` leads on, None at the end."""
+    """One page of a list; `after` is where the next one begins, None at the end."""
 
     items: tuple[Any, ...]
     after: str | None = None
@@ -113,7 +113,7 @@ class Stores:
         *,
         dream: str | None = None,
     ) -> StoreRecord:
-        """A new store, in a transaction. Its texts are clean already."""
+        """Add a store, in a transaction. Its texts are redacted already."""
         if files.file_count(tx, _STORES) >= rules.policy.max_memory_stores:
             raise StoreLimit(f"A tenant has at most {rules.policy.max_memory_stores} memory stores.")
         bound = metadata.get(REF)
@@ -224,7 +224,7 @@ class Stores:
         return self._rules.guard(actor.tenant, prepare, Scope(actor.tenant))
 
     def archive(self, actor: Actor, store_id: str) -> StoreRecord:
-        """Make a store read-only, for good. Again: nothing happens."""
+        """Make a store read-only, for good. An archived store stays as it is."""
         actor.require(Right.WRITE)
 
         def body(tx: WriteTx) -> StoreRecord:
@@ -322,7 +322,7 @@ def list_documents(
 
 
 def once(tx: WriteTx, rules: Rules, use: str, key: str | None, request: object, work: Callable[[WriteTx], str]) -> str:
-    """The id that `work` made; with an idempotency key that was used before, the id it made then."""
+    """The id that `work` made. With an idempotency key that was used before, the id it made then: `work` is not run."""
     if key is None:
         return work(tx)
     if not 0 < len(key) <= 255:

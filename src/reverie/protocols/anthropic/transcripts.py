@@ -43,20 +43,20 @@ class SessionGone(NotFound):
 
 
 class Sessions:
-    """Finds the words of sessions."""
+    """Finds the entries of sessions."""
 
     def __init__(self, parts: Services, rules: RuleBook) -> None:
         self._parts = parts
         self._rules = rules
 
     def check(self, actor: Actor, names: Sequence[str]) -> None:
-        """Raise NotFound for the first session without words."""
+        """Raise NotFound for the first session without entries."""
         for at, name in enumerate(names):
             if not self._words(actor, name, most=1):
                 raise NotFound(f"inputs.session_ids[{at}]: there are no words of this session.")
 
     def words(self, actor: Actor, names: Sequence[str]) -> list[Entry]:
-        """The words of all sessions, each entry once, in order of time. Raises SessionGone."""
+        """The entries of all sessions, each once, in order of time. Raises SessionGone."""
         results: dict[tuple[str, str], Entry] = {}
         for name in names:
             words = self._words(actor, name, most=MOST_ENTRIES)
@@ -129,5 +129,5 @@ def encode(given: Sequence[Transcript]) -> bytes:
 
 
 def decode(body: bytes) -> list[Transcript]:
-    """The same, back."""
+    """Transcripts of a document."""
     return msgspec.json.decode(body, type=list[Transcript])

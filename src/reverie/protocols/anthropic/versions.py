@@ -45,7 +45,7 @@ class VersionFilter(Struct, frozen=True):
     until: int | None = None
 
     def fits(self, row: FileVersion) -> bool:
-        """Whether a row is wanted; its file and its instant are looked at elsewhere."""
+        """Whether a row has the wanted operation and author; file and time are checked elsewhere."""
         actor: Mapping[str, str] = actor_document(row.actor, row.session)
         criteria = {
             "api_key_id": self.api_key_id,
@@ -91,7 +91,7 @@ class Versions:
         return self._parts.store.read(Scope(actor.tenant, record.ref), body)
 
     def redact(self, actor: Actor, store_id: str, version_id: str) -> Version:
-        """Destroy text, path, hash and size of a version for good. Again: nothing happens."""
+        """Destroy text, path, hash and size of a version for good. A redacted version stays as it is."""
         actor = of_door(actor)
         actor.require(Right.WRITE)
         record = self._memories.store_of(actor, store_id)

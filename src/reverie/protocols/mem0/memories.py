@@ -34,7 +34,7 @@ _WITH_COLD = Filter(states=frozenset({EntryState.ACTIVE, EntryState.DREAMT}), ar
 
 
 class Memories:
-    """The use cases of the door, for one caller."""
+    """The use cases of this protocol, for one caller."""
 
     def __init__(self, host: Host, actor: Actor) -> None:
         self._host = host
@@ -195,7 +195,7 @@ class Memories:
         return rows
 
     def entities(self) -> list[dict[str, Any]]:
-        """Everyone whose memories are kept."""
+        """The users, agents, apps and runs that have memories."""
         results = []
         for ref, count in self._host.reader.refs(self._actor, f"{_ROOT}/"):
             newest = self._host.reader.page(self._actor, ref, limit=1).items

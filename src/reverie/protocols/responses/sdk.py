@@ -19,7 +19,7 @@ from reverie.window.streams import await_value, now
 
 
 def _waiting(path: str) -> str:
-    """The id of the response that a path names."""
+    """The id of the response in a path."""
     parts = path.strip("/").split("/")
     return parts[1] if len(parts) > 1 else ""
 
@@ -65,7 +65,7 @@ class SyncWindow(SyncDriver):
         self.stream = self.responses.stream
 
     def counted(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The body of a question for exact tokens, with the window in it."""
+        """The body that asks for the exact tokens of a turn, with the window in it."""
         return now(_count_body(self, body))
 
     def look(self, method: Literal["get", "post"], path: str, call: SdkCall, *, stream: bool = False) -> Any:
@@ -92,7 +92,7 @@ class AsyncWindow(AsyncDriver):
         self.stream = self.responses.stream
 
     async def counted(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The body of a question for exact tokens, with the window in it."""
+        """The body that asks for the exact tokens of a turn, with the window in it."""
         return await _count_body(self, body)
 
     async def look(self, method: Literal["get", "post"], path: str, call: SdkCall, *, stream: bool = False) -> Any:
