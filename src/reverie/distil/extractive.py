@@ -24,7 +24,7 @@ from reverie.distil.must_keep import declares, reasons_of
 from reverie.distil.phrases import phrases_of, values_of
 from reverie.distil.rollup import roll_up
 from reverie.distil.shorten import vocatives
-from reverie.distil.source import CARRIED, Collapsed, Distillate, Fate, Fates, Phrase, Source, Statement
+from reverie.distil.source import CARRIED, FATES, Collapsed, Distillate, Fate, Fates, Phrase, Source, Statement
 from reverie.distil.statements import (
     NAMELESS,
     ROUTINE,
@@ -272,9 +272,6 @@ def _unshortened(item: Candidate) -> Candidate:
     return item._replace(text=item.whole, how="quoted") if item.whole else item
 
 
-_FATES: dict[str, str] = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled": "rolled"}
-
-
 def _fates(prepared: PreparedSources, chosen: Mapping[Place, str]) -> Fates:
     """Return the fate of every statement."""
     known = {item.place for item in prepared.candidates}
@@ -285,7 +282,7 @@ def _fates(prepared: PreparedSources, chosen: Mapping[Place, str]) -> Fates:
             how, at = prepared.into[at]
             label = label or how
         if at in chosen:
-            fate = label or _FATES[chosen[at]]
+            fate = label or FATES[chosen[at]]
         else:
             fate = "retired" if at in known else "chatter"
         found.setdefault(source_id, []).append((fate, kind))

@@ -22,6 +22,8 @@ Fates = Mapping[str, Sequence[Fate]]
 """The fates of the statements of each source, in order, by the id of the source."""
 CARRIED = frozenset({"kept", "shortened", "merged", "rolled", "outdated"})
 """Fates with which a statement is in the text."""
+FATES: Mapping[str, str] = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled": "rolled"}
+"""The fate of a statement in the text, by the way it was made."""
 
 
 class Phrase(NamedTuple):

@@ -19,7 +19,7 @@ from reverie.distil.must_keep import find
 from reverie.distil.phrases import phrases_of
 from reverie.distil.plan import SMALL, Share, Work
 from reverie.distil.request import DistilledText, Distiller, Extractive, Request
-from reverie.distil.source import CARRIED, Fates, Statement
+from reverie.distil.source import CARRIED, FATES, Fates, Statement
 from reverie.distil.source import Source as Distillable
 from reverie.distil.value import CLASSES
 from reverie.dreams.archive import Archives
@@ -33,8 +33,6 @@ _REPAIRS = 6
 """Attempts of the model-free distiller: each leaves out the statements that a gate refused."""
 _MARKER = re.compile(CANONICAL.pattern.decode())
 _KNOWN_FATES = CARRIED | {"chatter", "retired"}
-FATES = {"quoted": "kept", "shortened": "shortened", "merged": "merged", "rolled": "rolled"}
-"""Fate of a source, by the way its statement was made."""
 
 
 @dataclass(frozen=True, slots=True)

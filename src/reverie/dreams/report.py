@@ -19,10 +19,10 @@ from reverie.distil.phrases import phrases_of
 from reverie.distil.plan import DREAM_KIND, Work
 from reverie.distil.request import DistilledText
 from reverie.distil.sentences import split
-from reverie.distil.source import CARRIED, Collapsed, Fate, Fates
+from reverie.distil.source import CARRIED, FATES, Collapsed, Fate, Fates
 from reverie.distil.source import Source as Distillable
 from reverie.dreams.archive import DREAM_SPACE
-from reverie.dreams.gates import FATES, Distilled
+from reverie.dreams.gates import Distilled
 from reverie.memory.policy import Rules
 from reverie.memory.read import ANYTHING
 from reverie.store.contract import ReadTx, WriteTx
