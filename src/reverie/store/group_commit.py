@@ -314,7 +314,7 @@ def _waiting_in(loop: asyncio.AbstractEventLoop, line: Line[Item, Answer]) -> li
 
 
 def _interrupted() -> StoreError:
-    return StoreError("The write was interrupted. Look whether it is there.")
+    return StoreError("The write was interrupted. Check whether it was stored.")
 
 
 def _wake(group: Sequence[_Turn[Item, Answer] | _Awaited[Item, Answer]]) -> None:

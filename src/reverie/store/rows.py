@@ -216,4 +216,4 @@ def open_cursor(cursor: str | None) -> tuple[int | None, int | None]:
             return at, n
     except (ValueError, TypeError):
         pass
-    raise Invalid("The cursor is not one this memory gave out. Start again without it.", pointer="/cursor")
+    raise Invalid("This memory did not issue the cursor. Start again without it.", pointer="/cursor")

@@ -42,7 +42,7 @@ def translate(fault: BaseException) -> BaseException:
         case psycopg.Error() if fault.sqlstate == MOVED:
             error: ReverieError = ReadOnly("This memory was moved to another store. Start with the URL of that one.")
         case PoolTimeout() | TooManyRequests():
-            error = StoreUnavailable("The database gives no connection. Check that it is reachable.")
+            error = StoreUnavailable("No connection to the database is free. Check that the server is reachable.")
         case PoolClosed():
             error = StoreUnavailable("The store is closed.")
         case errors.DiskFull() | errors.ConfigurationLimitExceeded():
@@ -54,19 +54,19 @@ def translate(fault: BaseException) -> BaseException:
         case errors.DataCorrupted() | errors.IndexCorrupted():
             error = StoreCorrupt("The database reports damaged data. Restore the newest backup.")
         case errors.InvalidPassword() | errors.InvalidAuthorizationSpecification() | errors.InvalidCatalogName():
-            error = StoreUnavailable("The database refuses this user. Check REVERIE_DATABASE_URL.")
+            error = StoreUnavailable("The database rejected this user or database name. Check REVERIE_DATABASE_URL.")
         case errors.InsufficientPrivilege():
-            error = StoreUnavailable("The database role may not do this. It must own the schema `reverie`.")
+            error = StoreUnavailable("The database role lacks a privilege. It must own the schema `reverie`.")
         case errors.ReadOnlySqlTransaction():
             error = StoreUnavailable("The database is not writable: this server is a replica.")
         case errors.ProgramLimitExceeded():
             error = Invalid("The value is too large for the store.", code="too_large")
         case psycopg.DataError() | OverflowError() | UnicodeEncodeError():
-            error = Invalid("The store cannot take this value: NUL, broken Unicode or a number out of range.")
+            error = Invalid("The store cannot hold this value: it has NUL, broken Unicode or a number out of range.")
         case _ if lost(fault):
             error = StoreUnavailable("The database cannot be reached. Try again in a moment.")
         case psycopg.Error():
-            error = StoreError(f"The database refused ({fault.sqlstate or type(fault).__name__}).")
+            error = StoreError(f"The database refused the operation ({fault.sqlstate or type(fault).__name__}).")
         case _:
             return fault
     error.__cause__ = fault

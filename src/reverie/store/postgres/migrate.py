@@ -63,20 +63,21 @@ def migrate(connection: psycopg.Connection, now: int, *, create: bool, post: boo
     if not pending(have, post=post) and have.keys() <= phases.keys():
         return []
     if not have and not create:
-        raise StoreUnavailable("There is no database of Reverie at this URL.")
+        raise StoreUnavailable("There is no Reverie database at this URL.")
     connection.execute("BEGIN")
     try:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         have = applied(connection)
         if any(have[number] != "pre" for number in have.keys() - phases.keys()):
             raise StoreError(
-                f"This database has schema {max(have)}, this Reverie knows {len(phases)}. Install the newer Reverie."
+                f"This database has schema {max(have)}, and this release of Reverie supports up to {len(phases)}. "
+                "Install a newer release."
             )
         steps = pending(have, post=post)
         if have and any(phases[number] == "post" for number, _, _ in steps):
             older = connection.execute(_OLDER, (max(number for number, _, _ in steps),)).fetchall()[0][0]
             if older:
-                raise Busy(f"{older} connections are of an older release. Stop its processes, then try again.")
+                raise Busy(f"Connections from an older release: {older}. Stop its processes, then try again.")
         for number, sql, checksum in steps:
             connection.execute(sql.encode())
             if number in _KEYING:

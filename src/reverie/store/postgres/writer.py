@@ -227,7 +227,7 @@ class Writer:
                     continue
                 return fault
             return None
-        return StoreUnavailable("The database was lost again and again. Nothing was stored. Try again in a moment.")
+        return StoreUnavailable("The connection broke repeatedly. Nothing was stored. Try again in a moment.")
 
     def _transact(self, jobs: list[_Job]) -> None:
         tenant = jobs[0].scope.tenant
@@ -307,7 +307,7 @@ class Writer:
                 if not lost(fault) and not isinstance(fault, (*AGAIN, PoolTimeout)):
                     raise
         raise StoreUnavailable(
-            "The database was lost while it committed. Look whether it is stored, or try again with an idempotency key."
+            "The connection broke during the commit. Check whether it was stored, or retry with an idempotency key."
         )
 
 

@@ -33,7 +33,7 @@ def translate(fault: BaseException) -> BaseException:
         case OSError() if is_full(fault):
             error = StoreFull()
         case apsw.IOError() if getattr(fault, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA:
-            error = StoreCorrupt(f"A page of the database is damaged: its checksum does not fit. {RESTORE}")
+            error = StoreCorrupt(f"A page of the database is damaged: its checksum does not match. {RESTORE}")
         case apsw.IOError() if _is_no_space(fault):
             error = StoreFull()
         case apsw.BusyError() | apsw.LockedError():
@@ -49,7 +49,7 @@ def translate(fault: BaseException) -> BaseException:
         case apsw.IOError():
             error = StoreError("The disk failed. Nothing was stored. Check the disk, then run `reverie doctor`.")
         case apsw.Error():
-            error = StoreError(f"The database refused ({type(fault).__name__}).")
+            error = StoreError(f"The database refused the operation ({type(fault).__name__}).")
         case _:
             return fault
     error.__cause__ = fault

@@ -32,7 +32,8 @@ def migrate(db: apsw.Connection, now: int) -> None:
         have = schema_version(db)
         if have > len(migrations):
             raise StoreError(
-                f"This file has schema {have}, this Reverie knows {len(migrations)}. Install the newer Reverie."
+                f"This file has schema {have}, and this release of Reverie supports up to {len(migrations)}. "
+                "Install a newer release."
             )
         db.create_scalar_function("words_before_0004", _words_before(db), 2)
         db.create_scalar_function("subject_keys", _subject_keys(db), 3)

@@ -180,8 +180,8 @@ class SqliteStore:
             have, known = schema_version(db), len(load_migrations("reverie.store.sqlite"))
             if have != known:
                 raise StoreUnavailable(
-                    f"This file has schema {have}, this Reverie reads {known}, and read-only it cannot be upgraded. "
-                    "Open it once where it can be written."
+                    f"This file has schema {have}, this release of Reverie reads schema {known}, and a read-only file "
+                    "cannot be upgraded. Open it once where it can be written."
                 )
         except BaseException:
             db.close()
@@ -218,7 +218,7 @@ class SqliteStore:
             if db.in_transaction:
                 db.execute("ROLLBACK")
         if application != APPLICATION_ID and tables:
-            raise StoreCorrupt(f"{self.path} is a database of another program.")
+            raise StoreCorrupt(f"{self.path} belongs to another program.")
 
     def _prepare(self, db: apsw.Connection) -> None:
         self._refuse_strangers(db)

@@ -77,7 +77,7 @@ def test_a_schema_from_the_future_is_refused_and_left_alone(tmp_path: Path) -> N
     db = apsw.Connection(str(path))
     db.execute("PRAGMA user_version = 999")
     db.close()
-    with pytest.raises(StoreError, match="newer Reverie"):
+    with pytest.raises(StoreError, match="newer release"):
         SqliteStore(path)
     db = apsw.Connection(str(path))
     assert db.execute("PRAGMA user_version").get == 999
