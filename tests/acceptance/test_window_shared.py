@@ -131,3 +131,16 @@ def test_a_checkpoint_is_made_where_attributes_have_hardly_any_room(provider: Em
     window = opened(provider, memory)
     window.create(model=MODEL, input="fact:0 " + "lorem ipsum " * 900)
     assert window.compact() is not None
+
+
+def test_a_question_in_the_background_is_known_elsewhere_when_the_quota_is_full(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    provider.polls = 0
+    window = opened(provider, memory)
+    window.create(model=MODEL, input="fact:one")
+    memory.host.rules.set_policy(memory.actor, {"max_entries": 1})
+    asked = window.create(model=MODEL, input="fact:two", background=True)
+    assert window.diagnostics["background_pending"] == asked.id
+    other = opened(provider, memory)  # another process
+    assert other.create(model=MODEL, input="fact:three").output_text == "I know 3: fact:one fact:two fact:three"

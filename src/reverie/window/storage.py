@@ -166,12 +166,8 @@ class WindowStore:
                 kept = state if current == state.version else self._newest(document, state)
                 if kept is not None and kept is not state and kept.epoch == state.epoch:
                     kept.append(turn.appended, repeats)
-                    kept.shape, kept.request_shape_hash, kept.model = (
-                        state.shape,
-                        state.request_shape_hash,
-                        state.model,
-                    )
-                    kept.response_id = None
+                    kept.shape, kept.request_shape_hash = state.shape, state.request_shape_hash
+                    kept.model, kept.response_id = state.model, None
                 if prepared:
                     self._check_quota(tx, rules, prepared)
                 ref, _ = self._record_drops(tx, state, document, dropped if kept is state else None)
@@ -199,7 +195,12 @@ class WindowStore:
         """Store a window whose answer is fetched later, with the words of the question; without a turn, store that
         there will be no answer. The drops that the turn began with are stored in the same transaction; a drop
         meanwhile wins."""
+        try:
+            return self._save_question(state, turn)
+        except QuotaExceeded:  # as for a turn
+            return self._save_question(state, None)
 
+    def _save_question(self, state: WindowState, turn: Turn | None) -> WindowState:
         def prepare(rules: Rules) -> Callable[[WriteTx], tuple[WindowState, int]]:
             drafts = self._checkpoints.turn_drafts(turn, rules) if turn is not None and self.policy.ledger else []
             prepared = self._entries.prepare(self._actor, self.ref, drafts, rules) if drafts else []
