@@ -233,6 +233,7 @@ LEFT_OUT = {
     "dream": "texts of dreams",
     "draft": "drafts",
     "file": "files of a memory store",
+    "commitment": "commitments that have yet to fire",
     "trust": "of too little trust",
     "oversize": "larger than the budget",
     "must_keep": "as they are (a text would not make them smaller, or has no room for them)",

@@ -93,6 +93,9 @@ READABLE = frozenset({EntryState.ACTIVE, EntryState.CONTESTED, EntryState.PENDIN
 FILE_KIND = "file"
 """Kind of entries that are files of a memory store. They have a path, versions, and dreams of their own."""
 
+COMMITMENT_KIND = "commitment"
+"""Kind of entries that fire when they are due, or when a tag appears, for as long as they are readable."""
+
 NAMED_SESSIONS = frozenset({"akashik"})
 """Doors whose sessions are named objects with a log of their own. Elsewhere a session is a label set by the caller."""
 

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from reverie.core.clock import from_iso
 from reverie.core.dream import Selector, TokenBudgetExceeded
-from reverie.core.entry import FILE_KIND, Entry, EntryState, speaker
+from reverie.core.entry import COMMITMENT_KIND, FILE_KIND, Entry, EntryState, speaker
+from reverie.core.errors import Invalid
 from reverie.core.pause import paced
 from reverie.core.subject import fold, labelled
 from reverie.distil.dates import day_of, spell
@@ -157,8 +159,19 @@ def _refusal(entry: Entry, selector: Selector, now: int, epoch: int) -> str | No
         ("dream", entry.kind == DREAM_KIND and not selector.dreams),
         ("draft", entry.state is EntryState.DRAFT),
         ("file", entry.kind == FILE_KIND and FILE_KIND not in (selector.kinds or ())),
+        ("commitment", entry.kind == COMMITMENT_KIND and not _is_over(entry, now)),
     )
     return next((name for name, refused in checks if refused), None)
+
+
+def _is_over(commitment: Entry, now: int) -> bool:
+    """Whether a commitment was due a day ago or more, so that it has fired. One that waits for a tag is never over."""
+    due = commitment.attributes.get("due")
+    try:
+        at = from_iso(due) if isinstance(due, str) else due
+    except Invalid:
+        return True
+    return at <= now - DAY_MS if isinstance(at, int) else "when" not in commitment.attributes
 
 
 def weigh(sources: Sequence[Source], distiller: ExtractiveDistiller, count: Count) -> Work:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import FILE_KIND, Entry, EntryState, Link, Scope
+from reverie.core.entry import COMMITMENT_KIND, FILE_KIND, Entry, EntryState, Link, Scope
 from reverie.core.errors import Busy, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter, each
@@ -26,6 +26,8 @@ from reverie.store.contract import ReadTx, WriteTx
 _TRIES = 5
 _PAGE = 1000
 LEASE_MS = 5 * 60_000
+_UNTOUCHED = (DREAM_KIND, FILE_KIND, COMMITMENT_KIND)
+"""Kinds of entries that are merged with no other: a commitment of the same words has a time of its own."""
 CORROBORATED = "corroborated"
 """The attribute that counts how often a standing entry was stated."""
 _MOST_TIMES = 2**53 - 1
@@ -172,5 +174,5 @@ def _too_fast() -> Busy:
 
 def _standing(tx: ReadTx, as_of: int | None) -> list[Entry]:
     free = each(lambda cursor: tx.scan(Filter(pinned=False), limit=_PAGE, cursor=cursor, oldest_first=True))
-    found = [entry for entry in free if entry.kind not in (DREAM_KIND, FILE_KIND) and not entry.held]
+    found = [entry for entry in free if entry.kind not in _UNTOUCHED and not entry.held]
     return found if as_of is None else [entry for entry in found if entry.born_seq <= as_of]

@@ -373,7 +373,7 @@ def _named(line: str) -> str | None:
 def _may_overtake(new: Dated, old: Dated, said: _Said, before: _Said, spoken: bool) -> bool:
     """Whether both are by the same author or in a log, and neither is about someone else.
 
-    The later of two lines of a dream must say that something changed; the name of its author stands in front of a line.
+    The later of two lines of a dream must say that something changed; a line begins with the name of its author.
     """
     author, other = new.speaker, old.speaker
     if new.position == old.position:

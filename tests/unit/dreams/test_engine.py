@@ -613,3 +613,18 @@ def test_a_dream_is_found_by_the_beginning_of_its_id_behind_hundreds_of_another_
     host.parts.store.write(Scope(ada.tenant), body)
     assert host.lineage.ids(ada, "01", ref="bot") == ["01X"]
     assert len(host.lineage.ids(ada, "01")) == 10
+
+
+def test_a_commitment_stays_until_it_has_fired(host: Host, ada: Actor) -> None:
+    """One that left readable memory, or was merged with one of the same words, would never fire."""
+    now = host.parts.clock.now()
+    due = [now + DAY, now + 2 * DAY, now - 2 * DAY]
+    text = "Call the clinic about the blood test of Marta."
+    kept = put(host, ada, [Draft(text, kind="commitment", attributes={"due": at}) for at in due])
+    waits = put(host, ada, [Draft("Tell Ana.", kind="commitment", attributes={"when": {"tag": "home"}})])
+    put(host, ada, notes(40))
+    assert host.consolidator.run(ada, "bot").merged == []
+    assert host.dreams.run(ada, DreamPlan("bot", budget=8000)) is not None
+    left = {entry.id for entry in host.reader.page(ada, "bot", limit=1000).items}
+    assert left >= {*kept[:2], *waits}
+    assert kept[2] not in left

@@ -16,7 +16,7 @@ from msgspec import Struct
 from reverie.core.actor import Actor, Right
 from reverie.core.canonical import canonical
 from reverie.core.clock import from_iso
-from reverie.core.entry import Draft, Entry, Scope
+from reverie.core.entry import COMMITMENT_KIND, Draft, Entry, Scope
 from reverie.core.errors import Conflict, Invalid, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter, each
@@ -25,7 +25,7 @@ from reverie.memory.policy import check_ref
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
-KIND = "commitment"
+KIND = COMMITMENT_KIND
 COMMITMENT_SPACE = "commitment"
 GONE_MS = 3_600_000
 """Interval between checks of a commitment whose entry is gone: the entry may come back."""
