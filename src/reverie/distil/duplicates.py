@@ -1,62 +1,70 @@
 """Find sources that say the same thing.
 
-Two sources are duplicates when they have the same speaker and the newer wording has every informative
-word of the older one, in the same order, with the same numbers, names, negations and other words that can
-make a difference: before and after, on and off, he and she. Nothing is merged on a guess: MinHash only
-proposes candidates, the comparison is exact.
+Two sources are duplicates when they have the same speaker and the same words in the same order, apart from words that
+can make no difference: articles, fillers, a greeting or a mood at the beginning. The newer wording may have further
+sentences at its end. Whatever else differs may be another fact: `the side door` and `the door`, `> 40 %` and `< 40 %`,
+`smoked` and `smokes`, `in the desk` and `on the desk`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from rensa import RMinHash
-
-from reverie.core.pause import paced
-from reverie.distil.lexicon import HARMLESS
+from reverie.distil.lexicon import HARMLESS, OPENING
 from reverie.distil.tokens import Token
 
-_PERMUTATIONS, _SEED, _BAND = 32, 7, 4
-_LEAST_OVERLAP = 75  # per cent, Jaccard over telling words
-_BUCKET = 12  # candidates looked at per band; keeps templated logs linear
+_LEAST_OVERLAP = 75  # per cent of the words of the newer wording
+_LEAST_WORDS = 4  # of an older wording that is the beginning of a newer one
+_ENDS = frozenset(".!?")
+_PUNCTUATION = frozenset(".,;:!…\"'“”„‘’«»‹›()[]{}-–—*_`|¿¡،؛。、！「」・，；：")
+"""Marks that make no difference, unlike `?`, `>`, `≤`, `~`, `☑` and combining vowels."""
 
 
 class Gist(NamedTuple):
     """The features that two wordings must share to be one statement."""
 
     group: Hashable  # only within a group (the speaker; the day, for words that point at today)
-    telling: tuple[str, ...]  # stems in order
-    fixed: tuple[str, ...]  # numbers, names, negations and other words that are not harmless, in order
+    words: tuple[str, ...]  # words and marks that can make a difference, in order
+    ends: tuple[int, ...] = ()  # numbers of words before the ends of sentences, the last one excepted
 
 
 def gist(tokens: Sequence[Token], group: Hashable) -> Gist:
-    telling: list[str] = []
-    fixed: list[str] = []
-    fresh = True  # a capital at the beginning of a sentence is no name
-    for t in tokens:
+    words: list[str] = []
+    ends: dict[int, None] = {}
+    opening = True
+    for i, t in enumerate(tokens):
         if not t.word:
-            fresh = fresh or t.text in ".!?"
-            continue
-        if t.hard or t.negates or (t.capital and not fresh) or not (t.telling or t.lower in HARMLESS):
-            fixed.append(t.lower)
-        if t.telling:
-            telling.append(t.stem)
-        fresh = False
-    return Gist(group, tuple(telling), tuple(fixed))
+            if t.text in _ENDS:
+                ends[len(words)] = None
+                opening = True
+            if t.text not in _PUNCTUATION:
+                words.append(t.text)
+        elif not _is_harmless(t, tokens[i + 1] if i + 1 < len(tokens) else None, opening=opening):
+            # a capital at the beginning of a sentence is no name
+            words.append(t.text if t.capital and not opening else t.lower)
+            opening = False
+    return Gist(group, tuple(words), tuple([end for end in ends if 0 < end < len(words)]))
+
+
+def _is_harmless(token: Token, after: Token | None, *, opening: bool) -> bool:
+    """Whether leaving a word out makes no other statement. `Great, the barn is dry` begins with a mood, `Great aunt
+    Ada` with a name.
+    """
+    if token.lower in HARMLESS:
+        return True
+    return opening and token.lower in OPENING and (after is None or not after.telling)
 
 
 def says_all_of(newer: Gist, older: Gist) -> bool:
     """Whether `newer` may represent `older`."""
-    if newer.group != older.group or newer.fixed != older.fixed:
-        return False
-    if newer.telling == older.telling:
-        return True
-    new, old = set(newer.telling), set(older.telling)
-    if not old <= new or len(old) * 100 < _LEAST_OVERLAP * len(new):
-        return False
-    words: Iterator[str] = iter(newer.telling)
-    return all(word in words for word in older.telling)
+    return newer.group == older.group and older.words in _wordings(newer)
+
+
+def _wordings(newer: Gist) -> list[tuple[str, ...]]:
+    """Return the wordings of older sources that a newer one may represent."""
+    least = max(_LEAST_WORDS, -(-len(newer.words) * _LEAST_OVERLAP // 100))
+    return [newer.words, *(newer.words[:end] for end in newer.ends if end >= least)]
 
 
 def collapse(gists: Sequence[Gist], exact: Sequence[Hashable]) -> list[int]:
@@ -66,43 +74,18 @@ def collapse(gists: Sequence[Gist], exact: Sequence[Hashable]) -> list[int]:
     """
     stands_for = list(range(len(gists)))
     by_text: dict[Hashable, int] = {}
-    by_gist: dict[Gist, int] = {}
-    left: list[int] = []
+    by_words: dict[tuple[Hashable, tuple[str, ...]], int] = {}
     for i in range(len(gists) - 1, -1, -1):
         text, g = exact[i], gists[i]
-        if (first := by_text.setdefault((g.group, text), i)) != i:
-            stands_for[i] = first
-        elif not g.telling:
-            continue
-        elif (first := by_gist.setdefault(g, i)) != i:
-            stands_for[i] = first
-        elif len(g.telling) > 3:
-            left.append(i)
-    if len(left) > 1:
-        _collapse_near(gists, left, stands_for)
+        first = by_text.setdefault((g.group, text), i)
+        if first == i and g.words:
+            first = by_words.get((g.group, g.words), i)
+        stands_for[i] = first
+        if first == i and g.words:
+            for words in _wordings(g):
+                by_words.setdefault((g.group, words), i)
     for i, first in enumerate(stands_for):
         while stands_for[first] != first:
             first = stands_for[first]
         stands_for[i] = first
     return stands_for
-
-
-def _collapse_near(gists: Sequence[Gist], left: Sequence[int], stands_for: list[int]) -> None:
-    digests = RMinHash.digests_from_token_sets([sorted(set(gists[i].telling)) for i in left], _PERMUTATIONS, _SEED)
-    buckets: dict[tuple[int, ...], list[int]] = {}
-    numbers: dict[Hashable, int] = {}
-    for i, digest in paced(zip(left, digests, strict=True)):  # newest first
-        alike = (gists[i].group, gists[i].fixed)  # never merged across these, so never compared
-        number = numbers.setdefault(alike, len(numbers))
-        bands = [(number, b, *digest[b : b + _BAND]) for b in range(0, _PERMUTATIONS, _BAND)]
-        seen: set[int] = set()
-        for band in bands:
-            seen.update(buckets.get(band, ()))
-        match = next((j for j in sorted(seen, reverse=True) if says_all_of(gists[j], gists[i])), None)
-        if match is not None:
-            stands_for[i] = match
-            continue
-        for band in bands:
-            bucket = buckets.setdefault(band, [])
-            if len(bucket) < _BUCKET:
-                bucket.append(i)

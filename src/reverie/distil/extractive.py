@@ -81,7 +81,7 @@ class ExtractiveDistiller:
     @cached_property
     def fingerprint(self) -> str:
         """Changes whenever the same sources could be distilled differently."""
-        return f"extractive/17 {model().name} sentencex/{version('sentencex')} rensa/{version('rensa')}"
+        return f"extractive/17 {model().name} sentencex/{version('sentencex')}"
 
     def prepare(self, sources: Iterable[Source]) -> PreparedSources:
         """Order, collapse, split, shorten and score the sources: everything that needs no budget."""

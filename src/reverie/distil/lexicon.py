@@ -58,15 +58,13 @@ INTENSIFIERS = word_set(
     " extremely incredibly honestly certainly completely seriously pretty just"
 )
 
-# Words in which two wordings of one statement may differ, unlike before and after, on and off, he and she, old and new.
-HARMLESS = (
-    ARTICLES
-    | INTENSIFIERS
-    | (INTERJECTIONS - word_set("right same true sure no nope nah morning evening afternoon"))
-    | word_set(
-        "i and but so also though then is are am of to in on at for happy glad excited exciting thrilled thankful"
-        " grateful lucky blessed beautiful incredible stunning gorgeous excellent brilliant"
-    )
+# Words in which two wordings of one statement may differ, unlike before and after, on and off, he and she, in and on.
+HARMLESS = ARTICLES | INTENSIFIERS | word_set("i and but so also then though is are am please")
+
+# The same at the beginning of a sentence, before a mark or a word of grammar: "Glad that ...", but not "Great aunt".
+OPENING = INTERJECTIONS - word_set("right same true sure no nope nah morning evening afternoon") | word_set(
+    "happy glad excited exciting thrilled thankful grateful lucky blessed beautiful incredible stunning gorgeous"
+    " excellent brilliant"
 )
 
 # Judgements and moods: kept inside a statement, but no reason to keep it.

@@ -29,6 +29,23 @@ def same(one: str, other: str) -> bool:
         ("Long nails are easy to clean", "Short nails are hard to clean"),
         ("Guests may park in the yard", "Guests must park in the yard"),
         ("Move the sofa in from the garden", "Move the sofa out to the garden"),
+        # Another word in the middle names another thing, or denies or bounds what is said.
+        ("Feed the cat every morning with dry food", "Feed the neighbour's cat every morning with dry food"),
+        ("The garage door opener needs a new battery", "The garage side door opener needs a new battery"),
+        ("The children may watch cartoons after dinner", "The children may rarely watch cartoons after dinner"),
+        ("Lock the shed when leaving the garden", "Lock the shed when leaving the garden overnight"),
+        ("Mama nimmt die Tabletten vor dem Essen", "Mama nimmt die Tabletten nicht vor dem Essen"),
+        ("Le chien peut dormir sur le canapé", "Le chien peut rarement dormir sur le canapé"),
+        ("La llave está debajo de la maceta", "La llave ya no está debajo de la maceta"),
+        # The place of a negation, the tense, a preposition, a judgement that belongs to a noun, a mark.
+        ("Mum does not eat fish but eats meat", "Mum eats fish but does not eat meat"),
+        ("Ben smoked cigars on the porch", "Ben smokes cigars on the porch"),
+        ("The passport is in the desk upstairs", "The passport is on the desk upstairs"),
+        ("My great aunt lives in Leeds with two cats", "My aunt lives in Leeds with two cats"),
+        ("Sweet potatoes for dinner on Friday", "Potatoes for dinner on Friday"),
+        ("Keep humidity > 40 % in the attic", "Keep humidity < 40 % in the attic"),
+        ("☐ paint the fence", "☑ paint the fence"),
+        ("The gate is open", "The gate is open?"),
     ],
 )
 def test_a_word_that_makes_a_difference_is_not_dropped(one: str, other: str) -> None:
@@ -43,6 +60,7 @@ def test_a_word_that_makes_a_difference_is_not_dropped(one: str, other: str) -> 
         ("Please feed the cat", "Feed the cat"),
         ("So happy that the gate works again", "Really glad that the gate works again"),
         ("The harbour opens at nine", "Well, the harbour opens at nine"),
+        ("Deploy needs two approvals of the team.", "Deploy needs two approvals of the team. Ask Rosa."),
     ],
 )
 def test_fillers_and_moods_make_no_difference(one: str, other: str) -> None:
