@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from reverie.core.subject import labelled
@@ -33,6 +34,8 @@ class Phrase(NamedTuple):
     form: Form
     text: str
     tokens: list[Token]
+    day: date
+    """The day that it was said: that of the heading above it in the text of a dream, else that of its source."""
 
 
 class Reason(NamedTuple):

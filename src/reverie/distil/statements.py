@@ -105,11 +105,11 @@ def candidates(
 ) -> list[Candidate]:
     """Return the informative statements of one source. `ids`: the source, then its duplicates; `since`: the moment of
     the oldest of them; `repeated`: texts of several sources, of any speaker."""
-    day, oldest = day_of(source.created_at), day_of(since)
+    oldest = day_of(since)
     out: list[Candidate] = []
     asked: Sequence[Token] = ()  # a question that is left out, if it came just before
     advice = advises(source)
-    for number, ((original, form, text, tokens), value, reason) in enumerate(said):
+    for number, ((original, form, text, tokens, day), value, reason) in enumerate(said):
         required = reason.declared is not None
         words = {t.lower for t in tokens if t.word}
         weighty = form is not Form.ASIDE and reason.weighty
@@ -146,7 +146,7 @@ def candidates(
                 text=shown,
                 whole=_before(shown, text, stated) if form in (Form.PROSE, Form.ITEM) else "",
                 day=day,
-                since=oldest,
+                since=min(oldest, day),
                 speaker=source.speaker,
                 about=source.subject,
                 source_ids=ids,
