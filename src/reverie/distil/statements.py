@@ -11,7 +11,7 @@ from reverie.core.pause import paced
 from reverie.core.subject import labelled
 from reverie.distil import score
 from reverie.distil.dates import day_of, spell
-from reverie.distil.lexicon import FUNCTION, MONTH_NAMES, NEGATIONS, NUMBERS
+from reverie.distil.lexicon import FIRST_PERSON, FUNCTION, HARMLESS, MONTH_NAMES, NEGATIONS, NUMBERS, word_set
 from reverie.distil.must_keep import advises
 from reverie.distil.questions import facts
 from reverie.distil.sentences import Form
@@ -271,14 +271,17 @@ _NAMED = re.compile(rf"\b([a-z][\w-]*[^\W\ds_]) #?(\d+)\b(?! ?(?:{_PLURAL}|per\b
 """A thing named by a number anywhere: `Never switch off lamp 4`."""
 _STATES = re.compile(r"\b(?:is|are|was|were|be|been)\b")
 """Verbs that are followed by a value: `the meeting is in room 12`."""
-_THING = re.compile(r"\b(?!v\d)[A-Za-z][A-Za-z_-]*-?\d[\w-]*")
-_SAYS = re.compile(r"\b(?:is|are|was|were|has|have|had|runs?|uses?|needs?|takes?|goes)\b|[:=]")
+_SAYS = word_set("is are was were has have had run runs use uses need needs take takes goes : =")
 """The end of the subject of a statement."""
+_NEUTRAL = HARMLESS | word_set("was were be been do does did by now still it its")
+"""Words of grammar in which a statement and its earlier version may differ."""
+_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\Z")
 
 
 def _numbered(text: str) -> dict[str, str]:
     """Map the things that a statement names by a number to these numbers."""
     stated = _STATES.search(text)
+    text = text[:1].lower() + text[1:]
     return {
         noun: number
         for noun, number in _NAMED.findall(text[: stated.start()] if stated else text)
@@ -286,33 +289,97 @@ def _numbered(text: str) -> dict[str, str]:
     }
 
 
+class _Claim(NamedTuple):
+    """Parts of a statement in which another one about the same words may differ."""
+
+    subject: tuple[str, ...]
+    """Numbers and names before the verb."""
+    numbers: tuple[str, ...]
+    names: tuple[str, ...]
+    """Names, identifiers and months without a day; words of one name are joined."""
+    grammar: frozenset[str]
+    """Words that are neither informative nor neutral: before, new, when."""
+    denies: bool
+    dated: bool
+
+
+def _claim(text: str) -> _Claim:
+    tokens = tokenize(text)
+    nouns = guess(text)[0] == _CAPITALISED
+    verb = next((i for i, t in enumerate(tokens) if t.lower in _SAYS), len(tokens))
+    numbers: list[tuple[int, str]] = []
+    names: list[tuple[int, str]] = []
+    grammar: set[str] = set()
+    denies = dated = False
+    for i, t in enumerate(tokens):
+        if _is_number(t):
+            numbers.append((i, t.lower))
+        elif _denies(t.lower):
+            denies = True
+        elif (
+            t.lower in MONTH_NAMES
+            and t.capital
+            and any(map(_is_number, (*tokens[max(i - 1, 0) : i], *tokens[i + 1 : i + 2])))
+        ):
+            dated = True
+        elif t.word and (t.hard or (i and t.capital and not nouns)):
+            if names and names[-1][0] == i - 1:
+                names[-1] = (i, f"{names[-1][1]} {t.lower}")
+            else:
+                names.append((i, t.lower))
+        elif t.word and not t.telling and t.lower not in _NEUTRAL:
+            grammar.add(t.lower)
+    return _Claim(
+        tuple([word for i, word in sorted((*numbers, *names)) if i < verb < len(tokens)]),
+        tuple([word for _, word in numbers]),
+        tuple([word for _, word in names]),
+        frozenset(grammar),
+        denies,
+        dated,
+    )
+
+
+def _is_number(token: Token) -> bool:
+    return token.lower in NUMBERS or (token.word and any(c.isdigit() for c in token.text))
+
+
 def _disagree(a: Candidate, b: Candidate) -> bool:
-    """Both give a number or both a name, and another one; or only one denies. Other tickets are other things."""
+    """Whether two statements about the same words differ in one number or in one name, or only one denies.
+
+    Nothing else may differ: `30 euros for children`, `in the evening`, `on Sundays` and `flat 4` say when or of what
+    another value is true. Several weekdays may be true at once.
+    """
     ours, theirs = _LABEL.match(a.text), _LABEL.match(b.text)
     if ours and theirs and ours[1] != theirs[1]:
         return False
-    named, others = _numbered(a.text), _numbered(b.text)
-    if any(others.get(noun, number) != number for noun, number in named.items()) or _things(a.text) != _things(b.text):
+    if a.speaker != b.speaker and any(map(_is_own, (a, b))):
         return False
-    differ = [mine != other for mine, other in zip(_kinds(a.variant), _kinds(b.variant), strict=True) if mine and other]
-    if any(differ):
-        return differ != [True, True]  # another name and another number are another fact
-    return any(map(_denies, a.variant)) != any(map(_denies, b.variant))
+    named, others = _numbered(a.text), _numbered(b.text)
+    if any(others.get(noun, number) != number for noun, number in named.items()):
+        return False
+    new, old = _claim(a.text), _claim(b.text)
+    if new.subject != old.subject or new.grammar != old.grammar:
+        return False
+    if (len(new.numbers), len(new.names), new.dated) != (len(old.numbers), len(old.names), old.dated):
+        return False
+    numbers, names = [
+        [one for pair in zip(*both, strict=True) if pair[0] != pair[1] for one in pair]
+        for both in ((new.numbers, old.numbers), (new.names, old.names))
+    ]
+    if new.denies != old.denies:
+        return not numbers and not names
+    if any(_WEEKDAY.match(name) or name in MONTH_NAMES for name in names):
+        return False
+    return (len(numbers) == 2 or (bool(numbers) and new.dated)) != (len(names) == 2) and not (numbers and names)
 
 
-def _things(text: str) -> list[str]:
-    """The identifiers that a statement is about: `Server web-1 has 16 GB`."""
-    return _THING.findall(_SAYS.split(text, maxsplit=1)[0])
+def _is_own(item: Candidate) -> bool:
+    """Whether a statement is about its speaker."""
+    return any(t.lower in FIRST_PERSON for t in tokenize(item.whole or item.text))
 
 
 def _denies(word: str) -> bool:
     return word in NEGATIONS or word.endswith("n't")
-
-
-def _kinds(variant: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    numbers = tuple(v for v in variant if v in NUMBERS or any(c.isdigit() for c in v))
-    names = tuple(v for v in variant if v not in numbers and v not in MONTH_NAMES and not _denies(v))
-    return numbers, names
 
 
 def with_earlier(newest: Candidate, before: Candidate) -> Candidate:

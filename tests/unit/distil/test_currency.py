@@ -153,3 +153,46 @@ def test_what_holds_at_the_same_time_is_no_update(older: str, newer: str) -> Non
 )
 def test_another_value_of_what_has_one_is_an_update(older: str, newer: str) -> None:
     assert updates([Utterance("1", older), Utterance("2", newer)])
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Mum takes Metoprolol 50 mg in the morning.", "Mum takes Metoprolol 25 mg in the evening."),
+        ("Staff meal at 16:30.", "Staff meal on Sundays at 15:00."),
+        ("Sous chef is Marta.", "Sous chef on Mondays is Lee."),
+        ("Tim may go home alone.", "Tim may not go home alone on Wednesdays."),
+        ("The apprentice starts at 7.", "The apprentice starts at 8 on Fridays."),
+        ("Backups run at 02:00.", "Backups run at 04:00 on Sundays."),
+        ("The cert expires on 4 May.", "The cert for the API expires on 9 June."),
+        ("Shoes: 700 km", "New shoes: 30 km"),
+        ("The set opens with Ember.", "The set in Hamburg opens with Tide."),
+        ("Per diem is 35 euros.", "Per diem in Norway is 60 euros."),
+        ("Cells are at passage 12.", "HeLa cells are at passage 30."),
+        ("Flat 3: rent 780 euros", "Rent of flat 4 is 820 euros."),
+        ("Dogs are allowed in flat 3.", "Dogs are not allowed in flat 4."),
+        ("Mr. Sahin owes 820 euros for March.", "Mr. Sahin owes 410 euros for April."),
+        ("src/api/users.py uses the old client.", "src/api/orders.py uses the new client."),
+    ],
+)
+def test_a_value_of_another_time_place_or_thing_is_no_earlier_one(older: str, newer: str) -> None:
+    made = ExtractiveDistiller().distil(sources(older, newer), output_tokens=200, count=count)
+    assert {fate for own in made.fates.values() for fate, _ in own} == {"kept"}
+
+
+def test_what_two_speakers_say_of_themselves_is_no_change() -> None:
+    ana, ben = "I swim 2 km before my work at the mill.", "I swim 3 km before my work at the mill."
+    given = [*sources(ana, speaker="Ana"), Source("9", ben, 1_800_000_000_000, "Ben")]
+    assert "earlier" not in ExtractiveDistiller().distil(given, output_tokens=200, count=count).text
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The free plan allows 3 boats.", "The free plan allows 5 boats."),
+        ("We met the client in Oslo for the contract.", "We met the client in Rome for the contract."),
+        ("The barn roof leaks.", "The barn roof does not leak."),
+    ],
+)
+def test_one_other_number_or_name_or_a_negation_is_shown_beside_the_earlier_one(older: str, newer: str) -> None:
+    assert "(earlier" in ExtractiveDistiller().distil(sources(older, newer), output_tokens=200, count=count).text
