@@ -174,23 +174,27 @@ class Runs:
 
     def cancel(self, actor: Actor, run_id: str) -> Run:
         """Ask a run to stop. One that no process works on ends at once; one that has ended stays as it is."""
+        return self.ask_to_stop(actor, run_id)[0]
+
+    def ask_to_stop(self, actor: Actor, run_id: str) -> tuple[Run, bool]:
+        """Like `cancel`; return also whether the run had ended before."""
         actor.require(Right.WRITE)
         self._writable()
 
-        def body(tx: WriteTx) -> Run:
+        def body(tx: WriteTx) -> tuple[Run, bool]:
             run = load_run(tx, run_id)
             if run.ended or run.status is RunStatus.CANCELLING:
-                return run
+                return run, run.ended
             if run.workflow == WORKSPACE_WORKFLOW:
                 raise Forbidden("This run is the host's own and does not end.", code="run_forbidden")
             if tx.claim(lease_of(run_id), "cancel", until=tx.now + 1):
                 tx.release(lease_of(run_id), "cancel")
-                return self._end(tx, actor, run, RunStatus.CANCELLED)
+                return self._end(tx, actor, run, RunStatus.CANCELLED), False
             data = {"run": run_id}
             seq = tx.append(NewEvent("run.cancelling", "RUN", actor.id, data=data))
             next_run = msgspec.structs.replace(run, status=RunStatus.CANCELLING)
             save_run(tx, next_run, seq=seq)
-            return next_run
+            return next_run, False
 
         return self._parts.store.write(Scope(actor.tenant), body)
 

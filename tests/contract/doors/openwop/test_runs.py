@@ -10,6 +10,7 @@ import pytest
 from tests.contract.doors.openwop.schemas import ERROR, MEMORY_ENTRY, PAYLOADS, RUN_EVENT, RUN_SNAPSHOT, valid
 from tests.stores import on_one_store
 
+from reverie.core.actor import Right
 from reverie.core.entry import Scope
 from reverie.core.run import Interrupted, RunStatus
 
@@ -335,6 +336,17 @@ def test_a_run_that_has_ended_stays_as_it_is_when_cancelled(ada: Any) -> None:
     answer = ada.post(f"/v1/runs/{run}/cancel")
     assert answer.json() == {"runId": run, "status": "completed", "alreadyTerminal": True}
     assert events(ada, run) == before
+
+
+def test_to_cancel_a_run_no_right_to_read_it_is_needed(seamed: Any, ada: Any) -> None:
+    writer = seamed.caller(ada.tenant, rights=frozenset({Right.WRITE}))
+    one, other = [start(ada, "conformance-cancellable", inputs={"delayMs": 60_000})["runId"] for _ in range(2)]
+    assert writer.post("/v1/runs:bulk-cancel", {"runIds": [one]}).json()["results"][0]["ok"]
+    answer = writer.post(f"/v1/runs/{other}/cancel")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["status"] in ("cancelling", "cancelled")
+    assert writer.get(f"/v1/runs/{other}").status_code == 403
+    assert writer.post("/v1/runs/nope/cancel").status_code == 404
 
 
 @pytest.mark.parametrize("name", ["reverie.memory.compact", "reverie.memory.distill"])

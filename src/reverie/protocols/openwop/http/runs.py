@@ -175,10 +175,9 @@ async def poll(call: Call, run_id: Segment) -> Response:
 @once("runs.cancel")
 @needs(Right.WRITE)
 def cancel(call: Call, run_id: Segment) -> Response:
-    before = call.host.use(Runs).get(call.actor, run_id)
-    run = before if before.ended else call.host.use(Runs).cancel(call.actor, run_id)
+    run, over = call.host.use(Runs).ask_to_stop(call.actor, run_id)
     answer = {"runId": run.id, "status": run.status.value}
-    return Reply(answer | ({"alreadyTerminal": True} if before.ended else {}))
+    return Reply(answer | ({"alreadyTerminal": True} if over else {}))
 
 
 @router.post(
