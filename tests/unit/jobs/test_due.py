@@ -8,16 +8,20 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.counting import Counted
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Scope
 from reverie.core.errors import StoreBusy
+from reverie.core.event import NewEvent
 from reverie.host import Host
 from reverie.jobs.due import Agenda, TenantDue
 from reverie.jobs.timetable import TAKEN_MS, Outcome, Schedule, due_tick, ticks_around
 from reverie.jobs.worker import Worker
+from reverie.protocols.openwop.commitments import COMMITMENT_SPACE, OVER_SPACE, key_of
 from reverie.protocols.openwop.runs import LEASE_MS
 from reverie.providers.tokenizer import TokenCounter
+from reverie.store.contract import Store, WriteTx
 
 HOUR = 3_600_000
 
@@ -130,6 +134,61 @@ def test_a_condition_keeps_its_tenant_awake_and_one_whose_entry_is_gone_does_not
     host.lifecycle.delete(ada, "notes", made.id)
     worker.tick()
     assert host.agenda.awake() == []
+
+
+def _walked(host: Host, tenant: str, space: str = COMMITMENT_SPACE) -> list[str]:
+    found = host.parts.store.read(Scope(tenant), lambda tx: tx.documents(space, limit=1000).items)
+    return [document.key for document in found]
+
+
+def test_commitments_that_have_fired_for_good_cost_a_look_nothing(
+    make_host: Callable[..., Host], make_store: Callable[..., Store], ada: Actor, clock: Any
+) -> None:
+    counted = Counted(make_store())
+    host = make_host(store=counted, tokens=TokenCounter("o200k_base"))
+    host.commitments.make(ada, "notes", "call the bank", due=clock.now() + HOUR)
+    rows = []
+    for number in (3, 40):
+        for n in range(number):
+            host.commitments.make(ada, "notes", f"call {n} of {number}", due=clock.now())
+        assert host.commitments.fire_due(ada) == number
+        before = counted.rows
+        host.agenda.look(ada)
+        rows.append(counted.rows - before)
+    assert rows[0] == rows[1]
+    assert len(_walked(host, ada.tenant)) == 1
+    assert host.commitments.infer(ada, "notes") == 0
+    assert host.commitments.fire_due(ada) == 0
+
+
+def test_a_commitment_that_an_older_version_fired_moves_out_of_the_way_and_fires_no_more(
+    host: Host, ada: Actor, clock: Any
+) -> None:
+    made = host.commitments.make(ada, "notes", "call back", due=clock.now())
+    key = key_of(made.ref, made.id)
+
+    def as_before(tx: WriteTx) -> None:
+        seq = tx.append(NewEvent("document.saved", "COMMIT", "host:test"))
+        fired = msgspec.structs.replace(made, fired_for=made.due, fires=1)
+        tx.save(COMMITMENT_SPACE, key, msgspec.json.encode(fired), seq=seq)
+
+    host.parts.store.write(Scope(ada.tenant), as_before)
+    worker = Worker(host, every_seconds=60)
+    assert [worker.tick(), worker.tick()] == [0, 0]
+    assert (_walked(host, ada.tenant), _walked(host, ada.tenant, OVER_SPACE)) == ([], [key])
+    assert host.commitments.infer(ada, "notes") == 0
+    assert host.reader.events(ada, types=("commitment.fired",)) == []
+    assert host.agenda.awake() == []
+
+
+def test_a_commitment_whose_entry_was_destroyed_is_no_longer_looked_at(host: Host, ada: Actor, clock: Any) -> None:
+    made = host.commitments.make(ada, "notes", "order more", tag="stock:low")
+    kept = host.commitments.make(ada, "notes", "order less", tag="stock:high")
+    host.lifecycle.erase(ada, "notes", made.id)
+    host.lifecycle.delete(ada, "notes", kept.id)
+    host.commitments.fire_due(ada)
+    assert _walked(host, ada.tenant) == [key_of("notes", kept.id)]  # it may come back
+    assert _walked(host, ada.tenant, OVER_SPACE) == []
 
 
 def test_a_tick_whose_worker_died_wakes_its_tenant(host: Host, ada: Actor, clock: Any) -> None:

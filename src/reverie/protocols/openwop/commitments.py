@@ -16,17 +16,20 @@ from msgspec import Struct
 from reverie.core.actor import Actor, Right
 from reverie.core.canonical import canonical
 from reverie.core.clock import from_iso
-from reverie.core.entry import COMMITMENT_KIND, Draft, Entry, Scope
+from reverie.core.entry import COMMITMENT_KIND, Draft, Entry, EntryState, Scope
 from reverie.core.errors import Conflict, Invalid, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter, each
 from reverie.memory.entries import Entries
 from reverie.memory.policy import check_ref
+from reverie.memory.read import ANYTHING
 from reverie.services import Services
 from reverie.store.contract import ReadTx, WriteTx
 
 KIND = COMMITMENT_KIND
 COMMITMENT_SPACE = "commitment"
+OVER_SPACE = "commitment.over"
+"""Commitments that have fired for good, which no look at the tenant reads. They keep an entry from firing again."""
 GONE_MS = 3_600_000
 """Interval between checks of a commitment whose entry is gone: the entry may come back."""
 _PAGE = 500
@@ -50,6 +53,11 @@ class Commitment(Struct, frozen=True, omit_defaults=True):
     def condition(self) -> str:
         """`time` or `predicate`."""
         return "time" if self.due is not None else "predicate"
+
+    @property
+    def over(self) -> bool:
+        """Whether it has fired for good: a condition may become true again, an instant does not come back."""
+        return self.due is not None and self.fired_for == self.due
 
 
 class Commitments:
@@ -78,7 +86,7 @@ class Commitments:
 
         def body(tx: ReadTx) -> list[Commitment]:
             found = (_read(entry) for entry in _entries(tx))
-            return [item for item in found if item and tx.load(COMMITMENT_SPACE, key_of(item.ref, item.id)) is None]
+            return [item for item in found if item and not _known(tx, key_of(item.ref, item.id))]
 
         fresh = self._parts.store.read(Scope(actor.tenant, ref), body)
         return sum(self._remember(actor, item) for item in fresh)
@@ -87,7 +95,7 @@ class Commitments:
         key = key_of(item.ref, item.id)
 
         def body(tx: WriteTx) -> bool:
-            if tx.load(COMMITMENT_SPACE, key) is not None:
+            if _known(tx, key):
                 return False
             data = {"space": COMMITMENT_SPACE, "key": key}
             seq = tx.append(NewEvent("document.saved", "COMMIT", actor.id, data=data), tick=False)
@@ -110,7 +118,10 @@ class Commitments:
         return sum(self.settle(actor, key) for key, _ in moving)
 
     def settle(self, actor: Actor, key: str) -> bool:
-        """Fire one commitment if it is due or its condition became true. Returns whether this call fired it."""
+        """Fire one commitment if it is due or its condition became true. Returns whether this call fired it.
+
+        One that is over leaves the commitments that are looked at, in the same transaction.
+        """
 
         def body(tx: WriteTx) -> bool:
             stored = tx.load(COMMITMENT_SPACE, key)
@@ -118,7 +129,7 @@ class Commitments:
                 return False
             item = msgspec.json.decode(stored.body, type=Commitment)
             fires, after = _next(tx, item)
-            if after == item:
+            if after == item and not item.over:
                 return False
             if fires:
                 data = {"ref": item.ref, "commitment": item.id, "condition": item.condition}
@@ -129,7 +140,12 @@ class Commitments:
             else:
                 data = {"space": COMMITMENT_SPACE, "key": key}
                 seq = tx.append(NewEvent("document.saved", "COMMIT", actor.id, data=data), tick=False)
-            tx.save(COMMITMENT_SPACE, key, msgspec.json.encode(after), seq=seq, expected=stored.version)
+            if after is not None and not after.over:
+                tx.save(COMMITMENT_SPACE, key, msgspec.json.encode(after), seq=seq, expected=stored.version)
+                return fires
+            tx.drop(COMMITMENT_SPACE, key, seq=seq, expected=stored.version, keep=0)
+            if after is not None:
+                tx.save(OVER_SPACE, key, msgspec.json.encode(after), seq=seq)
             return fires
 
         try:
@@ -154,9 +170,7 @@ def upcoming_commitment(tx: ReadTx) -> tuple[bool, int | None]:
     """
     moving, at = False, None
     for _, item in _commitments(tx):
-        if item.due is not None and item.fired_for == item.due:
-            continue
-        changes = _next(tx, item)[1] != item
+        changes = _changes(tx, item)
         moving = moving or changes
         if changes or item.due is None:
             instant = tx.now if changes or _entry(tx, item) else tx.now + GONE_MS
@@ -166,12 +180,15 @@ def upcoming_commitment(tx: ReadTx) -> tuple[bool, int | None]:
     return moving, at
 
 
-def _next(tx: ReadTx, item: Commitment) -> tuple[bool, Commitment]:
-    """Whether a commitment fires now, and its state afterwards. One whose entry is gone never fires."""
+def _next(tx: ReadTx, item: Commitment) -> tuple[bool, Commitment | None]:
+    """Whether a commitment fires now, and its state afterwards: None once its entry is destroyed.
+
+    One whose entry is gone never fires.
+    """
     if not _entry(tx, item):
-        return False, item
+        return False, None if _destroyed(tx, item) else item
     if item.due is not None:
-        if item.due > tx.now or item.fired_for == item.due:
+        if item.due > tx.now or item.over:
             return False, item
         return True, msgspec.structs.replace(item, fired_for=item.due, fires=item.fires + 1)
     with tx.within(item.ref):
@@ -183,6 +200,17 @@ def _next(tx: ReadTx, item: Commitment) -> tuple[bool, Commitment]:
 def _entry(tx: ReadTx, item: Commitment) -> bool:
     with tx.within(item.ref):
         return tx.get(item.id) is not None
+
+
+def _destroyed(tx: ReadTx, item: Commitment) -> bool:
+    with tx.within(item.ref):
+        entry = tx.get(item.id, where=ANYTHING)
+    return entry is not None and entry.state is EntryState.ERASED
+
+
+def _known(tx: ReadTx, key: str) -> bool:
+    """Whether an entry's commitment is stored already."""
+    return any(tx.load(space, key) is not None for space in (COMMITMENT_SPACE, OVER_SPACE))
 
 
 def _holds(tx: ReadTx, item: Commitment) -> bool:
@@ -197,7 +225,12 @@ def _commitments(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
 
 def _moving(tx: ReadTx) -> Iterator[tuple[str, Commitment]]:
     """Commitments whose state would change now."""
-    return ((key, item) for key, item in _commitments(tx) if _next(tx, item)[1] != item)
+    return ((key, item) for key, item in _commitments(tx) if _changes(tx, item))
+
+
+def _changes(tx: ReadTx, item: Commitment) -> bool:
+    """Whether the state of a commitment would change now. Older versions left those that were over in this space."""
+    return item.over or _next(tx, item)[1] != item
 
 
 def _entries(tx: ReadTx) -> Iterator[Entry]:
