@@ -54,7 +54,9 @@ def check_draft(draft: Draft, policy: TenantPolicy, *, now: int, pointer: str = 
             raise TooLarge(
                 f"Attributes are at most {policy.max_attribute_bytes} bytes as JSON.", pointer=f"{pointer}/attributes"
             )
-    if draft.created_at is not None and not 0 <= draft.created_at <= now + _CLOCK_SKEW_MS:
+    if draft.created_at is not None and draft.created_at < 0:
+        raise Invalid("created_at is before 1970.", pointer=f"{pointer}/created_at")
+    if draft.created_at is not None and draft.created_at > now + _CLOCK_SKEW_MS:
         raise Invalid("created_at is in the future.", pointer=f"{pointer}/created_at")
     if draft.expires_at is not None and draft.expires_at <= now:
         raise Invalid("expires_at has passed already.", pointer=f"{pointer}/expires_at")

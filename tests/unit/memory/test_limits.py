@@ -9,7 +9,10 @@ import pytest
 
 from reverie.app import build_host
 from reverie.core.clock import LATEST
+from reverie.core.entry import Draft
 from reverie.core.errors import Invalid
+from reverie.core.policy import TenantPolicy
+from reverie.memory.drafts import check_draft
 from reverie.settings import Settings
 
 
@@ -29,3 +32,10 @@ def test_a_key_does_not_outlive_the_calendar(tmp_path: Path) -> None:
         with pytest.raises(Invalid, match="out of range"):
             host.keys.rotate(key.id, overlap_ms=LATEST)
         assert [one.id for one in host.keys.all()] == [key.id]
+
+
+@pytest.mark.parametrize(("at", "message"), [(-1, "before 1970"), (LATEST, "in the future")])
+def test_a_time_that_cannot_be_is_refused_for_what_is_wrong_with_it(at: int, message: str) -> None:
+    with pytest.raises(Invalid, match=f"created_at is {message}") as fault:
+        check_draft(Draft("Text.", created_at=at), TenantPolicy(), now=1_700_000_000_000)
+    assert fault.value.pointer == "/created_at"
