@@ -9,8 +9,8 @@ from itertools import islice
 import msgspec
 from msgspec import Struct, field
 
-from reverie.core.entry import FILE_KIND, Entry
-from reverie.core.query import Filter, each
+from reverie.core.entry import FILE_KIND, Entry, EntryState
+from reverie.core.query import Filter, Page, each
 from reverie.memory import files
 from reverie.memory.files import File, alive
 from reverie.protocols.anthropic.names import ENTRIES
@@ -19,6 +19,8 @@ from reverie.store.contract import ReadTx
 
 MOST_ENTRIES = 2000
 """Entries without a path that a bound store shows: the newest."""
+_PAGE = 500
+_HEADS = Filter(kinds=(FILE_KIND,), states=frozenset({EntryState.ACTIVE}), expired=None)
 _BEYOND = "\U0010ffff" * 257
 """Sorts behind every path of a folder."""
 
@@ -47,6 +49,25 @@ def all_files(tx: ReadTx, record: StoreRecord, folder: str, *, most: int | None 
         results += [memory for memory in _contents(tx, record, read) if memory is not None]
         after = page.cursor if len(below) == len(page.items) else None
     return results[:most]
+
+
+def all_names(tx: ReadTx, record: StoreRecord, folder: str) -> list[File]:
+    """The files below a folder, without their contents, in no order.
+
+    Contents are read only where the store has other entries of kind `file` than its index: another interface retired
+    or wrote some, and only the entries say which.
+    """
+    found = list(each(lambda cursor: _indexed(tx, record, cursor)))
+    if sum(file.text for file in found) != tx.count(_HEADS):
+        found = [memory.file for memory in all_files(tx, record, folder)]
+    if record.bound:
+        found += [memory.file for memory in other_entries(tx, record)]
+    return [file for file in found if file.path.startswith(folder)]
+
+
+def _indexed(tx: ReadTx, record: StoreRecord, cursor: str | None) -> Page[File]:
+    page = tx.documents(files.paths(record.id), cursor=cursor, limit=_PAGE)
+    return Page([msgspec.json.decode(document.body or b"", type=File) for document in page.items], page.cursor)
 
 
 def list_files(tx: ReadTx, record: StoreRecord, prefix: str, depth: int, limit: int, after: str | None) -> ListPage:

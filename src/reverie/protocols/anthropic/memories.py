@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -28,7 +28,15 @@ from reverie.protocols.anthropic.errors import (
     SecretInContent,
     StoreArchived,
 )
-from reverie.protocols.anthropic.listing import Memory, all_files, entry_memory, list_files, load_memory, other_entries
+from reverie.protocols.anthropic.listing import (
+    Memory,
+    all_files,
+    all_names,
+    entry_memory,
+    list_files,
+    load_memory,
+    other_entries,
+)
 from reverie.protocols.anthropic.names import (
     ENTRIES,
     MEMORY,
@@ -95,6 +103,14 @@ class Memories:
             return list_files(tx, stores.load(tx, record.id), prefix, depth, limit, after)
 
         return self._parts.store.read(Scope(actor.tenant, record.ref), body)
+
+    def names(self, actor: Actor, store_id: str, folder: str) -> Sequence[File]:
+        """Every file below a folder, with path and size. The contents are not read."""
+        actor.require(Right.READ)
+        check_prefix(folder)
+        record = self.store_of(actor, store_id)
+        scope = Scope(actor.tenant, record.ref)
+        return self._parts.store.read(scope, lambda tx: all_names(tx, stores.load(tx, record.id), folder))
 
     def of_entry(self, actor: Actor, record: StoreRecord, entry: Entry) -> Memory | None:
         """The memory that an entry of a store's ref is the newest version of."""

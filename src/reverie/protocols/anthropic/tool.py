@@ -111,7 +111,7 @@ class MemoryCommands:
         memory = self._at(path)
         if memory is not None:
             return self._limit(_numbered_file(given, memory.content or "", command.get("view_range")))
-        found = self._below(path)
+        found = self._memories.names(self._actor, self._store, path if path == "/" else path + "/")
         if not found and path != "/":
             raise ToolFault(f"The path {given} does not exist. Please provide a valid path.")
         return self._limit(_folder(given, path, found))
@@ -233,17 +233,6 @@ class MemoryCommands:
 
     def _at(self, path: str) -> Memory | None:
         return None if path == "/" else self._memories.at(self._actor, self._store, path)
-
-    def _below(self, path: str) -> list[File]:
-        folder = path if path == "/" else path + "/"
-        results: list[File] = []
-        after: str | None = None
-        while True:
-            page = self._memories.list(self._actor, self._store, prefix=folder, limit=100, after=after)
-            results += [memory.file for memory in page.items]
-            after = page.after
-            if after is None:
-                return results
 
     def _is_folder(self, path: str) -> bool:
         folder = path if path == "/" else path + "/"

@@ -18,6 +18,7 @@ from reverie.memory.files import VersionIds, complement, first_key
 from reverie.protocols.anthropic.errors import PathConflict, PreconditionFailed
 from reverie.protocols.anthropic.http.errors import error_shape, status_of
 from reverie.protocols.anthropic.names import parents, path_fault
+from reverie.protocols.anthropic.tool import MemoryCommands
 from reverie.protocols.anthropic.versions import VersionFilter
 
 VERBS = ("get", "at", "scan", "documents", "load", "save", "drop", "append", "insert", "change", "links", "count")
@@ -105,6 +106,27 @@ def test_costs_do_not_grow_with_the_store(make_host: Callable[..., Host], make_s
         assert abs(cost.pop("rows") - small[name].pop("rows")) <= 2, name
     assert large == small
     assert {name: one["write"] for name, one in large.items() if one["write"]} == {"update": 1, "create": 1}
+
+
+def test_viewing_a_folder_reads_no_content(make_host: Callable[..., Host], make_store: Any, ada: Actor) -> None:
+    counted = Counted(make_store())
+    host = make_host(store=counted)
+    store = "memstore_" + host.memory_stores.create(ada, "a").id
+    fill(host, ada, store, 0, 40)
+    host.memories.create(ada, store, "/blank.md", "")
+    commands = MemoryCommands(host.memories, ada, store)
+    counted.seen.clear()
+    shown = {path: commands.run({"command": "view", "path": path}) for path in ("/memories", "/memories/d3")}
+    assert counted.seen["at"] == counted.seen["scan"] == 0
+    assert counted.seen["get"] == 0
+    assert counted.seen["documents"] <= 4
+    assert shown["/memories"].count("\n") == 1 + 7 + 40 + 1
+    assert "0B\t/memories/blank.md" in shown["/memories"]
+    assert shown["/memories/d3"].count("/memories/d3/") == 6
+    gone = host.memories.at(ada, store, "/d3/00003.md")
+    assert gone is not None
+    host.lifecycle.delete(ada, gone.store.ref, gone.file.version)
+    assert "00003" not in commands.run({"command": "view", "path": "/memories/d3"})
 
 
 def test_two_hosts_agree_on_preconditions(make_host: Callable[..., Host], make_store: Any, ada: Actor) -> None:
