@@ -65,6 +65,8 @@ class HostTool:
     """Whether the tool may be slow and expensive: few such calls run at once."""
     entries: Callable[[Arguments], int] | None = None
     """Function that returns the number of entries that checked arguments store, which counts against the key."""
+    refusal: Callable[[RateLimited], Mapping[str, Any]] | None = None
+    """Function that returns the error body of a call above a limit, for a protocol with a body of its own."""
 
     def described(self) -> Tool:
         """The tool as MCP lists it."""
@@ -117,7 +119,8 @@ def make_server(
         try:
             return to_result(await run(tool, partial(_call, tool, host, actor, charge, params.arguments or {})))
         except RateLimited as error:
-            return to_result(_refusal({"code": error.reason, "message": error.message, **error.details}))
+            plain = {"code": error.reason, "message": error.message}
+            return to_result(_refusal({**(tool.refusal(error) if tool.refusal else plain), **error.details}))
 
     def to_result(answer: ToolResult) -> CallToolResult:
         structure = dict(answer.document) if profile.structured else None

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from itertools import count
 from typing import Any
 
 import httpx2
@@ -303,6 +304,42 @@ def test_entries_of_tools_are_limited_per_key(
     answers = [stored(number) for number in range(11)]
     assert answers[0]
     assert not answers[-1]
+
+
+@pytest.mark.usefixtures("no_refill")
+@pytest.mark.parametrize("over_mcp", [False, True])
+def test_units_that_agents_record_are_limited_per_key(make_server: Callable[..., Server], over_mcp: bool) -> None:
+    server = make_server(entries_per_second=1)
+    caller = server.caller()
+    messages = count()
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+    def send(operation: str, payload: dict[str, Any], who: Any = caller) -> dict[str, Any]:
+        given = {"agent_id": "scout", "payload": payload}
+        if over_mcp:
+            named = {"name": f"akashik_{operation.lower()}", "arguments": given}
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": named}
+            answer = who.post("/akashik/mcp", asked, headers=headers).json()["result"]["structuredContent"]
+        else:
+            envelope = {"protocol": "akashik", "version": "0.1.0", "id": f"m{next(messages)}", "operation": operation}
+            sent = who.post(f"/akashik/v1/{operation.lower()}", {**envelope, "session_id": None, "epoch": 0, **given})
+            answer = sent.json()
+            assert (sent.status_code == 429) == (answer.get("code") == "RATE_LIMITED")
+            assert sent.status_code != 429 or int(sent.headers["Retry-After"]) >= 1
+        return dict(answer)
+
+    sure = {"score": 0.8, "reasoning": "seen"}
+    unit = {"type": "finding", "content": "The weir is open.", "intent": {"purpose": "test"}, "confidence": sure}
+    for who in (caller, other := server.caller()):
+        assert send("REGISTER", {"id": "scout", "role": "r", "authority_level": 10}, who)["status"] == "registered"
+    answers = [send("RECORD", {**unit, "content": f"Weir {n} is open."}) for n in range(11)]
+    assert [answer["status"] for answer in answers] == ["accepted"] * 10 + ["rejected"]
+    assert answers[-1]["code"] == "RATE_LIMITED"
+    merge = {"conflict_id": "none", "strategy": "synthesis", "resolution": {"rationale": "r", "synthesis": "Open."}}
+    assert send("MERGE", merge)["code"] == "RATE_LIMITED"
+    assert send("MERGE", {**merge, "strategy": "last_write_wins"})["code"] == "CONFLICT_NOT_FOUND"
+    assert send("ATTUNE", {"scope": {"role": "r", "max_units": 5}})["status"] == "ok"
+    assert send("RECORD", unit, other)["status"] == "accepted"
 
 
 def test_heavy_operations_at_once_are_limited_per_key(make_server: Callable[..., Server]) -> None:

@@ -33,6 +33,13 @@ TEXTS_OF_A_MESSAGE = 8
 """Maximum text in one message, as a multiple of the largest entry."""
 
 
+def stored_units(operation: str | None, payload: Any) -> int:
+    """Count the units that a message asks the Field to store: they count against its key's entries per second."""
+    if operation == "MERGE":
+        return int(isinstance(payload, dict) and payload.get("strategy") == "synthesis")
+    return int(operation == "RECORD")
+
+
 @dataclass(frozen=True, slots=True)
 class Envelope:
     """A message as sent: well formed, not yet authorised."""

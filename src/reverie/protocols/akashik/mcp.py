@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any
 
 from reverie.core.actor import Actor
+from reverie.core.errors import RateLimited
 from reverie.core.ids import TimeIds
 from reverie.host import Host
 from reverie.mcp.toolset import Arguments, HostTool, ToolRefused
-from reverie.protocols.akashik.envelope import PROTOCOL, VERSION
-from reverie.protocols.akashik.errors import FieldError
+from reverie.protocols.akashik.envelope import PROTOCOL, VERSION, stored_units
+from reverie.protocols.akashik.errors import FieldError, translated
 from reverie.protocols.akashik.field import Field
 from reverie.protocols.akashik.schemas import PAYLOADS, SUMMARIES
 
@@ -50,6 +51,14 @@ def _perform(operation: str, host: Host, actor: Actor, given: Arguments) -> dict
         raise ToolRefused(error.body()) from None
 
 
+def _entries(operation: str, given: Arguments) -> int:
+    return stored_units(operation, given["payload"])
+
+
+def _refusal(operation: str, error: RateLimited) -> dict[str, Any]:
+    return translated(error, operation).body()
+
+
 TOOLS = tuple(
     HostTool(
         f"akashik_{operation.lower()}",
@@ -60,6 +69,8 @@ TOOLS = tuple(
         reads=operation in _READS,
         destroys=operation == "COMPACT",
         heavy=operation == "COMPACT",
+        entries=partial(_entries, operation),
+        refusal=partial(_refusal, operation),
     )
     for operation, text in SUMMARIES.items()
 )

@@ -21,6 +21,7 @@ from reverie.http.reply import Reply
 from reverie.http.threads import Lane
 from reverie.ops.logs import Action, log, where
 from reverie.protocols.akashik import push
+from reverie.protocols.akashik.envelope import stored_units
 from reverie.protocols.akashik.errors import FieldError
 from reverie.protocols.akashik.field import Field
 from reverie.protocols.akashik.http.errors import status_of
@@ -67,6 +68,8 @@ def _message(path: str, operation: str) -> Callable[[Request], Awaitable[Respons
                 document = read()
             except Invalid as fault:
                 raise _unreadable(fault, operation) from None
+            payload = document.get("payload") if isinstance(document, dict) else None
+            request.app.state.limits.entries.take(key_of(actor), stored_units(operation, payload))
             answer = field.perform(actor, document, operation=operation)
             return push.addresses(request, document, answer) if operation == "SUBSCRIBE" else answer
 
