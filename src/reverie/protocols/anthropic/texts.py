@@ -1,4 +1,4 @@
-"""Texts of memory stores and dreams that are not files. A forget by mention reaches them."""
+"""Texts of memory stores, dreams and histories that are no entries. A forget by mention reaches them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import msgspec
 from reverie.core.actor import Actor
 from reverie.core.entry import Entry
 from reverie.core.query import each
+from reverie.memory import files
+from reverie.memory.files import FileVersion, complement
 from reverie.memory.texts import ClearedText, Names, without
 from reverie.protocols.anthropic import dream_records, stores
 from reverie.protocols.anthropic.dream_records import DreamRecord
@@ -17,10 +19,10 @@ from reverie.store.contract import ReadTx, WriteTx
 
 
 class StoreTexts:
-    """Texts of memory stores and of their dreams."""
+    """Texts of memory stores, of their dreams, and of the histories of their files."""
 
     def mentions(self, tx: ReadTx, names: Names) -> Iterator[ClearedText]:
-        """Stores and dreams that mention the words.
+        """Stores, dreams and versions that mention the words.
 
         The label and the memory of a store stay: by the label later forgets find what is written there.
         """
@@ -45,6 +47,13 @@ class StoreTexts:
             cleared = _dream_without(dream, names)
             if cleared != dream:
                 yield ClearedText(document, msgspec.json.encode(cleared))
+        for store_id in _store_ids(tx):
+            space = files.versions(store_id)
+            for document in each(lambda cursor, space=space: tx.documents(space, cursor=cursor)):  # type: ignore[misc]
+                row = msgspec.json.decode(document.body or b"", type=FileVersion)
+                left = _version_without(row, names, tx.now)
+                if left != row:
+                    yield ClearedText(document, msgspec.json.encode(left))
 
     def release(self, tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None:
         """Do nothing: these texts belong to no entry."""
@@ -61,6 +70,27 @@ def _dream_without(dream: DreamRecord, names: Names) -> DreamRecord:
         transcripts=tuple((without(name, names), digest) for name, digest in dream.transcripts),
         changes=tuple(changes),
     )
+
+
+def _store_ids(tx: ReadTx) -> Iterator[str]:
+    """The ids of all stores, also of those that were deleted and whose histories rest until they are destroyed."""
+    for document in each(lambda cursor: tx.documents(stores.SPACE, cursor=cursor)):
+        yield complement(document.key)
+    for document in each(lambda cursor: tx.documents(files.DUE_SPACE, cursor=cursor)):
+        _, store_id, what = document.key.split("/")
+        if what == "*":
+            yield store_id
+
+
+def _version_without(row: FileVersion, names: Names, at: int) -> FileVersion:
+    """A version without the names of transcripts that mention the words; redacted when its path does.
+
+    The path of a version with text is its entry's too, and goes with that.
+    """
+    row = msgspec.structs.replace(row, made_from=tuple(without(row.made_from, names)))
+    if row.path is None or row.text or row.operation != "deleted" or not names(row.path):
+        return row
+    return msgspec.structs.replace(row, path=None, redacted_at=at)
 
 
 def _lines_without(text: str, names: Names) -> str:

@@ -13,6 +13,7 @@ from tests.stores import on_one_store
 
 from reverie.core.entry import Scope
 from reverie.jobs.tasks import Tasks
+from reverie.memory.files import versions
 from reverie.protocols.anthropic import dreams as engine
 from reverie.protocols.anthropic.dream_records import SPACE
 
@@ -646,6 +647,30 @@ def test_forget_by_mention_reaches_the_names_that_a_dream_keeps(
     live.send("POST", "/v1/host/reverie/memory/forget", key, json={"subject": "Mira", "mentions": True})
     assert "mira" not in shown()
     refused(lambda: client.post(f"/v1/dreams/{dream.id}/reverie/undo", cast_to=object), 409, "conflict_error")
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_forget_by_mention_reaches_the_transcripts_that_versions_name(
+    live: Live, tenant: str, client: Anthropic, work: Callable[[], int], deleted: bool
+) -> None:
+    store = client.beta.memory_stores.create(name="a").id
+    client.beta.memory_stores.memories.create(store, path="/notes.md", content="The door is green.")
+    talk = [{"id": "call with Vera", "text": "The launch is on April 9."}, {"id": "weekly", "text": "Tea is at four."}]
+    ask(client, store, output_behavior=update(store), reverie={"transcripts": talk})
+    assert work() == 1
+    _, key = live.key(tenant)
+
+    def rows() -> str:
+        space = versions(store.removeprefix("memstore_"))
+        kept = live.server.host.parts.store.read(Scope(tenant), lambda tx: tx.documents(space).items)
+        return str([one.body for one in kept])
+
+    assert "call with Vera" in rows()
+    if deleted:
+        client.beta.memory_stores.delete(store)
+    live.send("POST", "/v1/host/reverie/memory/forget", key, json={"subject": "Vera", "mentions": True})
+    assert "Vera" not in rows()
+    assert "weekly" in rows()
 
 
 def test_the_path_of_a_redacted_version_is_in_no_diff(client: Anthropic, work: Callable[[], int]) -> None:

@@ -157,6 +157,21 @@ def test_forget_reaches_stores_and_versions(live: Live) -> None:
     assert live.server.host.audit.verify(live.server.host.system_actor(tenant)).ok
 
 
+def test_forget_by_mention_reaches_the_paths_of_deleted_files(live: Live) -> None:
+    tenant, key = live.key()
+    client = live.client(tenant)
+    memories, history = client.beta.memory_stores.memories, client.beta.memory_stores.memory_versions
+    store = client.beta.memory_stores.create(name="a").id
+    for path in ("/mira.md", "/tomas.md"):
+        memories.delete(memories.create(store, path=path, content="Likes tea.").id, memory_store_id=store)
+    body = {"subject": "mira", "mentions": True}
+    assert live.send("POST", "/v1/host/reverie/memory/forget", key, json=body).status_code == 200
+    rows = list(history.list(store, view="full"))
+    assert {row.path for row in rows} == {None, "/tomas.md"}
+    assert all((row.redacted_at is None) == (row.path is not None) for row in rows)
+    assert len(rows) == 4
+
+
 def test_versions_are_kept_as_long_as_they_must(make_host: Any, ada: Any, clock: Any) -> None:
     host = make_host()
     store = "memstore_" + host.memory_stores.create(ada, "a").id
