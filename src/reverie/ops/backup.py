@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -59,7 +60,7 @@ def create(
         raise Invalid(f"There is no folder {file.parent}. Make it first.")
     if key is not None and not key.is_file():
         raise StoreUnavailable(f"There is no key file at {key}: leave out --with-key.")
-    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    partial = file.with_name(f".{file.name}.{secrets.token_hex(4)}.partial")
     try:
         partial.touch()
         partial.unlink()
@@ -87,6 +88,8 @@ def create(
         partial.rename(file)
         made.clear()
         _sync(file.parent)
+    except FileExistsError as taken:  # by another backup, meanwhile
+        raise Invalid(f"{taken.filename} exists already. Choose a new name; a backup never overwrites.") from None
     finally:
         for path in made:  # of a backup that was not finished
             path.unlink(missing_ok=True)

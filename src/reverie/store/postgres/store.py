@@ -200,18 +200,21 @@ class PostgresStore:
 
     def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
         path = Path(target)
-        if path.exists():
-            raise StoreError(f"{target} exists already. Choose a new name; a backup never overwrites.")
+        try:
+            descriptor = open_new(path)
+        except FileExistsError:
+            message = f"{target} exists already. Choose a new name; a backup never overwrites."
+            raise StoreError(message) from None
 
         def copy(connection: Connection) -> None:
             connection.execute(_SNAPSHOT)
-            with os.fdopen(open_new(path), "wb") as file:
-                dump(connection, file, progress)
-                file.flush()
-                os.fsync(file.fileno())
+            dump(connection, file, progress)
+            file.flush()
+            os.fsync(file.fileno())
 
         try:
-            self._transact(copy, again=False)
+            with os.fdopen(descriptor, "wb") as file:
+                self._transact(copy, again=False)
         except BaseException:
             path.unlink(missing_ok=True)
             raise

@@ -382,13 +382,12 @@ class SqliteStore:
         return None
 
     def backup(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> None:
-        if Path(target).exists():
-            raise StoreError(f"{target} exists already. Choose a new name; a backup never overwrites.")
+        with suppress(OSError):  # SQLite reports what is wrong with the place
+            if not make_file(Path(target)):
+                raise StoreError(f"{target} exists already. Choose a new name; a backup never overwrites.")
 
         def copy(db: apsw.Connection) -> None:
             db.execute("SELECT count(*) FROM setting").fetchall()  # takes the snapshot
-            with suppress(OSError):  # SQLite reports what is wrong with the place
-                make_file(Path(target))
             copied = apsw.Connection(target, vfs=self._vfs if self.durable else None)
             try:
                 if db.reserve_bytes("main", -1) == checksums.SIZE and self._vfs:
