@@ -388,13 +388,7 @@ def _sharable(drafts: Sequence[Draft], idempotency_key: str | None) -> bool:
 
 def searchable_text(entry: Entry) -> str:
     """The text under which an entry is found."""
-    return searchable(
-        entry.content,
-        speaker=speaker(entry.source),
-        tags=entry.tags,
-        subject=entry.subject,
-        created_at=entry.created_at,
-    )
+    return searchable(entry.content, speaker=speaker(entry.source), tags=entry.tags, subject=entry.subject)
 
 
 def canonical_request(ref: str, drafts: Sequence[Draft], *more: Any) -> bytes:

@@ -12,17 +12,12 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def searchable(
-    content: str,
-    *,
-    speaker: str | None = None,
-    tags: Sequence[str] = (),
-    subject: str | None = None,
-    created_at: int | None = None,  # noqa: ARG001
+    content: str, *, speaker: str | None = None, tags: Sequence[str] = (), subject: str | None = None
 ) -> str:
     """The text whose words are indexed and whose vector is stored: speaker, content and labels.
 
-    It does not hold the time: a time in a question is compared with `created_at` itself (`dates.py`). Tags set by
-    programs (`~`) and by dreams are marks: entries are filtered by them, and not found by their words.
+    It does not hold the time: a time in a question is compared with the entry's own (`dates.py`). Tags set by programs
+    (`~`) and by dreams are marks: entries are filtered by them, and not found by their words.
     """
     said = f"{speaker}: {content}" if speaker else content
     if not subject and not tags:

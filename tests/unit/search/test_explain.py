@@ -53,7 +53,7 @@ def test_no_hits_no_cut_score():
 def test_searchable_names_speaker_and_labels():
     assert searchable("hello", speaker="Ana") == "Ana: hello"
     assert searchable("hello", speaker=None, tags=("greeting",), subject="Bob") == "hello (Bob, greeting)"
-    assert searchable("hello Bob", tags=["hello"], subject="Bob", created_at=5) == "hello Bob"
+    assert searchable("hello Bob", tags=["hello"], subject="Bob") == "hello Bob"
 
 
 def test_comparable_drops_question_words_only_if_something_is_left():

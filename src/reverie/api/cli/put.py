@@ -55,6 +55,7 @@ def put(
       reverie put --file minutes.md --tag meeting --expires 2027-01-31
       reverie put --many < entries.jsonl
     """
+    from reverie.core.draft import to_draft
     from reverie.core.errors import Invalid
 
     for option, value in (("--kind", kind), ("--subject", subject)):
@@ -77,7 +78,7 @@ def put(
             _put_many(opened, ref, common, idempotency_key, at.json)
         return
     content = _content(text, file, edit=edit)
-    draft = _draft({**common, "content": content, "id": entry_id})
+    draft = to_draft({**common, "content": content, "id": entry_id})
     with at.session(create=True) as opened:
         receipt = opened.host.entries.put(opened.actor, ref, [draft], idempotency_key=idempotency_key)[0]
     if at.json:
@@ -139,6 +140,7 @@ def _put_many(
 def _batches(lines: BinaryIO, common: dict[str, Any]) -> Iterator[tuple[int, list[Draft]]]:
     import orjson
 
+    from reverie.core.draft import to_draft
     from reverie.core.errors import Invalid
 
     first, batch, number = 1, list[Any](), 0
@@ -155,7 +157,7 @@ def _batches(lines: BinaryIO, common: dict[str, Any]) -> Iterator[tuple[int, lis
         if not isinstance(value, str | dict):
             raise Invalid(f"Line {number} is neither a JSON text nor a JSON object.")
         try:
-            batch.append(_draft({**common, "content": value} if isinstance(value, str) else {**common, **value}))
+            batch.append(to_draft({**common, "content": value} if isinstance(value, str) else {**common, **value}))
         except Invalid as fault:
             raise Invalid(f"Line {number}: {fault.message}", pointer=fault.pointer) from None
         if len(batch) == _BATCH:
@@ -163,20 +165,6 @@ def _batches(lines: BinaryIO, common: dict[str, Any]) -> Iterator[tuple[int, lis
             first, batch = number + 1, []
     if batch:
         yield first, batch
-
-
-def _draft(fields: dict[str, Any]) -> Draft:
-    import msgspec
-
-    from reverie.core.draft import to_draft
-    from reverie.core.entry import Draft
-    from reverie.core.errors import Invalid
-
-    draft = to_draft(fields)
-    try:
-        return msgspec.convert(msgspec.to_builtins(draft), Draft)  # checks every type
-    except (msgspec.ValidationError, TypeError):
-        raise Invalid("A field has the wrong type: texts for kind, subject and id, an object for attributes.") from None
 
 
 def _attributes(pairs: Sequence[str]) -> dict[str, Any]:
