@@ -178,6 +178,47 @@ def test_authority_must_not_be_below_that_of_the_authors(boss: Any, mate: Any) -
     merge(boss, key, "authority", winner_id=first)
 
 
+@pytest.mark.parametrize("strategy", ["last_write_wins", "confidence_weighted", "evidence_count", "authority", "vote"])
+@pytest.mark.parametrize("gone", ["retracted", "superseded"])
+def test_a_unit_that_was_withdrawn_wins_no_conflict(boss: Any, mate: Any, strategy: str, gone: str) -> None:
+    sure = {"score": 0.95, "reasoning": "r", "evidence": ["a", "b"]}
+    live, withdrawn, key = dispute(boss, mate, confidence=sure)
+    taken = {"retracts": [withdrawn]}
+    replaced = {"relations": [{"type": "supersedes", "target_id": withdrawn}]}
+    mate.record("We withdraw the objection.", **(taken if gone == "retracted" else replaced))
+    named = strategy in ("authority", "vote")
+    refused(boss, "MERGE_FAILED", key, strategy, winner_id=withdrawn)
+    assert (boss.unit(live)["status"], boss.unit(withdrawn)["status"]) == ("contested", gone)
+    answer = merge(boss, key, strategy, **({"winner_id": live} if named else {}))
+    if strategy == "vote":
+        assert answer["status"] == "pending_vote"
+        return
+    assert answer["conflict"]["resolution"]["winner_id"] == live
+    assert (boss.unit(live)["status"], boss.unit(withdrawn)["status"]) == ("active", gone)
+
+
+def test_votes_for_a_unit_that_is_withdrawn_afterwards_count_no_more(
+    boss: Any, mate: Any, join: Callable[..., Any]
+) -> None:
+    live, withdrawn, key = dispute(boss, mate)
+    voters = [join(boss.caller, authority_level=6) for _ in range(2)]
+    assert [merge(one, key, "vote", winner_id=withdrawn)["status"] for one in voters] == ["pending_vote"] * 2
+    mate.record("We withdraw the objection.", retracts=[withdrawn])
+    assert merge(boss, key, "vote", winner_id=live)["status"] == "pending_vote"
+    assert merge(voters[0], key, "vote", winner_id=live)["status"] == "pending_vote"
+    answer = merge(voters[1], key, "vote", winner_id=live)
+    assert (answer["status"], answer["conflict"]["resolution"]["winner_id"]) == ("resolved", live)
+    assert boss.unit(live)["status"] == "active"
+
+
+def test_a_conflict_of_two_withdrawn_units_can_be_ended(boss: Any, mate: Any) -> None:
+    first, second, key = dispute(boss, mate)
+    mate.record("We withdraw the objection.", retracts=[second])
+    boss.record("There is no report.", retracts=[first])
+    assert merge(boss, key, "last_write_wins")["status"] == "resolved"
+    assert {boss.unit(first)["status"], boss.unit(second)["status"]} == {"retracted"}
+
+
 def test_synthesis_takes_the_place_of_both(boss: Any, mate: Any) -> None:
     first, second, key = dispute(boss, mate)
     refused(boss, "INVALID_REQUEST", key, "synthesis")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,7 @@ AUTHORITY = 6
 HUMAN = 10
 QUORUM = 3
 MAX_TEXT = 65_536
+_WITHDRAWN = (EntryState.SUPERSEDED, EntryState.RETRACTED)
 _COMPUTED = ("last_write_wins", "confidence_weighted", "evidence_count")
 
 
@@ -142,7 +144,7 @@ def _execute(call: OperationCall) -> dict[str, Any]:
     winner = _winner(call, ask, conflict, sides)
     if ask.strategy == "vote":
         conflict, version = _ballot(call, conflict, version, str(winner))
-        winner = _elected(call, conflict)
+        winner = _elected(call, conflict, _able(sides))
         if winner is None:
             return _answer("pending_vote", conflict)
     elif conflict.status == "detected":
@@ -204,6 +206,8 @@ def _winner(
         return computed
     if ask.winner not in conflict.units:
         raise call.error("INVALID_REQUEST", "resolution.winner_id is one of the two units.")
+    if ask.winner not in _able(sides):
+        raise call.error("MERGE_FAILED", "This unit was withdrawn or replaced, and cannot win; nothing was changed.")
     if ask.strategy == "authority":
         levels = [agent.authority_level for name in conflict.authors if (agent := load_agent(call.tx, name))]
         if call.authority < max(levels, default=0):
@@ -211,7 +215,16 @@ def _winner(
     return ask.winner
 
 
+def _able(sides: dict[str, Entry | None]) -> list[str]:
+    """The units that may win: of a live unit and one that was withdrawn or replaced, the live one alone."""
+    live = [key for key, entry in sides.items() if entry is not None and entry.state not in _WITHDRAWN]
+    return live or list(sides)
+
+
 def _computed(call: OperationCall, strategy: str, sides: dict[str, Entry | None]) -> str:
+    if len(able := _able(sides)) == 1:
+        return able[0]
+
     def rank(entry: Entry | None) -> tuple[float, ...]:
         if entry is None:
             return (-1.0, -1.0)
@@ -251,11 +264,11 @@ def _ballot(call: OperationCall, conflict: UnitConflict, version: int, winner: s
     return conflict, version + 1
 
 
-def _elected(call: OperationCall, conflict: UnitConflict) -> str | None:
-    """The unit with more votes, once enough agents voted; None: not yet, or a tie."""
+def _elected(call: OperationCall, conflict: UnitConflict, able: Collection[str]) -> str | None:
+    """The unit with more votes, once enough agents voted for units that may win; None: not yet, or a tie."""
     session = load_session(call.tx, conflict.session) if conflict.session else None
     quorum = session.policy.vote_quorum if session else QUORUM
-    votes = list(conflict.ballots.values())
+    votes = [vote for vote in conflict.ballots.values() if vote in able]
     one, other = (votes.count(side) for side in conflict.units)
     if len(votes) < quorum or one == other:
         return None
@@ -275,7 +288,7 @@ def _synthesis(call: OperationCall, conflict: UnitConflict) -> str:
 def _supersede(call: OperationCall, key: str, conflict: UnitConflict, *, by: str | None) -> bool:
     """The loser is superseded; an archived one stays archived."""
     entry = find_unit(call.tx, key)
-    if entry is None or entry.state in (EntryState.SUPERSEDED, EntryState.RETRACTED):
+    if entry is None or entry.state in _WITHDRAWN:
         return entry is not None and entry.state is EntryState.SUPERSEDED
     seq = call.append(
         "memory.superseded", entry_id=key, conflict_id=conflict.id, data={"by": by}, session=entry.source.session
