@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -63,10 +63,11 @@ def check_free(tx: ReadTx, record: StoreRecord, path: str, *, moving: str | None
             raise PathConflict(MEMORY + memory.file.id, memory.file.path)
 
 
-def check_room(tx: ReadTx, record: StoreRecord, clean: Clean, policy: TenantPolicy, *, new: bool = False) -> None:
-    """Raise when the store, or the tenant's quota, is full."""
-    if new and files.file_count(tx, record.id) >= policy.max_memories_per_store:
+def check_room(tx: ReadTx, record: StoreRecord, texts: Sequence[Clean], policy: TenantPolicy, *, new: int = 0) -> None:
+    """Raise when the store has no room for `new` more memories, or the tenant's quota none for these texts."""
+    if new > 0 and files.file_count(tx, record.id) + new > policy.max_memories_per_store:
         raise MemoryLimit(f"A memory store holds at most {policy.max_memories_per_store:,} memories.")
     head = tx.head()
-    if head.entries + 1 > policy.max_entries or head.bytes + clean.size > policy.max_bytes:
+    size = sum(clean.size for clean in texts)
+    if texts and (head.entries + len(texts) > policy.max_entries or head.bytes + size > policy.max_bytes):
         raise QuotaExceeded(details={"entries": head.entries, "bytes": head.bytes})

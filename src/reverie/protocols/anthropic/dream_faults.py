@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from reverie.core.dream import GateFailed, ModelFailed, RedactionFailed, SpendExceeded
-from reverie.core.errors import NotFound, ReverieError
+from reverie.core.errors import NotFound, QuotaExceeded, ReverieError
 from reverie.protocols.anthropic.dream_plan import DreamTooLarge
 from reverie.protocols.anthropic.dream_records import DreamFault
-from reverie.protocols.anthropic.errors import StoreLimit
+from reverie.protocols.anthropic.errors import MemoryLimit, StoreLimit
 from reverie.protocols.anthropic.transcripts import SessionGone
 
 
@@ -30,5 +30,9 @@ def failure(fault: Exception) -> tuple[DreamFault, dict[str, Any]]:
         return DreamFault(fault.code, fault.message), {"minimum_required": fault.details["minimum_required"]}
     if isinstance(fault, Unavailable | GateFailed | RedactionFailed | SpendExceeded | ModelFailed):
         return DreamFault(fault.reason, fault.message), {}
+    if isinstance(fault, MemoryLimit):
+        return DreamFault("input_memory_store_too_large", fault.message), {"error_code": fault.code}
+    if isinstance(fault, QuotaExceeded):
+        return DreamFault("internal_error", fault.message), {"error_code": "storage_quota_exceeded"}
     code = fault.reason if isinstance(fault, ReverieError) else "internal_error"
     return DreamFault("internal_error", "Something went wrong here."), {"error_code": code}

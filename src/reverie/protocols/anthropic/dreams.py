@@ -28,7 +28,7 @@ from reverie.memory.files import File
 from reverie.memory.policy import RuleBook, Rules
 from reverie.protocols.anthropic import dream_records as records
 from reverie.protocols.anthropic import stores as store_records
-from reverie.protocols.anthropic.content import Clean
+from reverie.protocols.anthropic.content import Clean, check_room
 from reverie.protocols.anthropic.dream_faults import Unavailable, failure
 from reverie.protocols.anthropic.dream_plan import DreamPlanner, FileWrite, PlannedWrites, fate_of, subject_tags
 from reverie.protocols.anthropic.dream_records import (
@@ -367,6 +367,7 @@ class MemoryDreams:
                     raise Moved  # a file that was forgotten meanwhile is not copied
                 name = f"{store.name[:247]} (dream)"
                 made = self._stores.add(tx, actor, new_id, name, store.description, metadata, rules, dream=record.id)
+                check_room(tx, made, [clean for _, _, clean in copies], rules.policy, new=len(copies))
                 cloned = {}
                 for file_id, path, clean in copies:
                     file = self._memories.write(
@@ -421,6 +422,9 @@ class MemoryDreams:
             transcripts = tx.load(TEXT_SPACE, record.id)
             if given and (transcripts is None or transcripts.version != given):
                 raise Replan(1)
+            written = [clean for _, _, clean in ready if clean is not None]
+            created = sum(write.before is None for write, _, _ in ready)
+            check_room(tx, store, written, rules.policy, new=created - (len(ready) - len(written)))
             changes = [self._write(tx, actor, store, now, one, rules.policy, session=record.run) for one in ready]
             done = msgspec.structs.replace(
                 current,

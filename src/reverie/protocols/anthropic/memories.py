@@ -155,7 +155,7 @@ class Memories:
             def work(tx: WriteTx) -> str:
                 current = self._writable(tx, seen)
                 check_free(tx, current, path)
-                check_room(tx, current, clean, rules.policy, new=True)
+                check_room(tx, current, [clean], rules.policy, new=1)
                 self.write(tx, actor, current, None, new_id, path, clean, rules.policy, session=session)
                 return new_id
 
@@ -215,7 +215,7 @@ class Memories:
                     raise PreconditionFailed()
                 if now.file.path != wanted:
                     check_free(tx, current, wanted, moving=now.file.path)
-                check_room(tx, current, clean, rules.policy)
+                check_room(tx, current, [clean], rules.policy)
                 file = self.write(
                     tx, actor, current, now.file, now.file.id, wanted, clean, rules.policy, session=session
                 )

@@ -545,6 +545,66 @@ def test_no_store_beyond_the_limit(live: Live, tenant: str, client: Anthropic, s
     assert error.type == "memory_store_org_limit_exceeded"
 
 
+@pytest.mark.parametrize("existing", [False, True])
+@pytest.mark.parametrize(
+    ("policy", "type_", "code"),
+    [
+        ({"max_memories_per_store": 2}, "input_memory_store_too_large", "memory_limit_exceeded"),
+        ({"max_entries": 3}, "internal_error", "storage_quota_exceeded"),
+        ({"max_bytes": 400}, "internal_error", "storage_quota_exceeded"),
+    ],
+)
+def test_a_dream_without_room_for_its_files_writes_none(
+    live: Live,
+    tenant: str,
+    client: Anthropic,
+    store: str,
+    work: Any,
+    policy: Any,
+    type_: str,
+    code: str,
+    existing: bool,
+) -> None:
+    talk = "\n".join(f"The office in {city} opens on March {day}." for day, city in enumerate(CITIES, 1))
+    output = {"output_behavior": update(store)} if existing else {}
+    before = texts(client, store)
+    live.server.host.rules.set_policy(live.server.host.system_actor(tenant), policy)
+    dream = ask(client, store, reverie={"transcripts": [{"id": "t", "text": talk}]}, **output)
+    assert work() == 1
+    done = client.beta.dreams.retrieve(dream.id)
+    assert done.error is not None
+    assert (done.status, done.error.type) == ("failed", type_)
+    report: Any = done.to_dict()["reverie"]
+    assert report["error_code"] == code
+    assert texts(client, store) == before
+    if done.outputs:
+        assert texts(client, done.outputs[0].memory_store_id) == before
+
+
+@pytest.mark.parametrize("policy", [{"max_memories_per_store": 1}, {"max_entries": 2}])
+def test_a_store_that_is_too_large_by_now_is_not_copied(
+    live: Live, tenant: str, client: Anthropic, store: str, work: Any, policy: Any
+) -> None:
+    live.server.host.rules.set_policy(live.server.host.system_actor(tenant), policy)
+    dream = ask(client, store)
+    assert work() == 1
+    assert client.beta.dreams.retrieve(dream.id).status == "failed"
+    assert [one.id for one in client.beta.memory_stores.list()] == [store]
+
+
+def test_a_dream_that_only_removes_a_file_needs_no_room(
+    live: Live, tenant: str, client: Anthropic, work: Callable[[], int]
+) -> None:
+    store = client.beta.memory_stores.create(name="a").id
+    for path in ("/first.md", "/second.md"):
+        client.beta.memory_stores.memories.create(store, path=path, content=MIRA)
+    live.server.host.rules.set_policy(live.server.host.system_actor(tenant), {"max_entries": 2})
+    dream = ask(client, store, output_behavior=update(store))
+    assert work() == 1
+    assert client.beta.dreams.retrieve(dream.id).status == "completed"
+    assert list(texts(client, store)) == ["/second.md"]
+
+
 def test_a_budget_that_cannot_hold_the_transcripts(client: Anthropic, store: str, work: Callable[[], int]) -> None:
     talk = "\n".join(f"Person {n} moved to city number {n} in the year {1900 + n}." for n in range(200))
     given = {"transcripts": [{"id": "t", "text": talk}]}
