@@ -128,6 +128,8 @@ def test_secrets_and_bad_input(client: Any, mem0: Any, running: Running) -> None
         lambda: client.get("user-ann~nothing"),
         lambda: client.get("../../x~y"),
         lambda: client.get_all(filters={"user_id": {"near": 1}}),
+        lambda: client.search("Who is it?"),
+        lambda: client.search("Who is it?", filters={"user_id": "*"}),
     ):
         with pytest.raises(mem0.exceptions.MemoryError):
             wrong()

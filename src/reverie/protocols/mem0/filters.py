@@ -7,6 +7,7 @@ from typing import Any
 
 from reverie.core.errors import Invalid
 
+ENTITIES = ("user_id", "agent_id", "app_id", "run_id")
 _DEEPEST = 20
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "eq": lambda value, other: value == other,
@@ -23,8 +24,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 
 def holds(filters: Mapping[str, Any], memory: Mapping[str, Any], depth: int = 0) -> bool:
     """Whether a memory matches. Raises Invalid for an operator that is not known."""
-    if depth > _DEEPEST:
-        raise Invalid("Filters are nested too deep.", pointer="/filters")
+    _check_depth(depth)
     for name, wanted in filters.items():
         if name in ("AND", "OR", "NOT"):
             parts = wanted if isinstance(wanted, list) else [wanted]
@@ -58,13 +58,42 @@ def _compare(value: Any, wanted: Any) -> bool:
     return True
 
 
-def named(filters: Mapping[str, Any], field: str) -> str | None:
-    """The one value that a field must have; None when the filters leave it open."""
-    value = filters.get(field)
-    if isinstance(value, str) and value != "*":
-        return value
-    parts = filters.get("AND")
-    for part in parts if isinstance(parts, list) else ():
-        if isinstance(part, Mapping) and (found := named(part, field)) is not None:
-            return found
-    return None
+def scoped(filters: Mapping[str, Any], depth: int = 0) -> bool:
+    """Whether the filters name a user, agent, app or run. A wildcard, and a name in NOT, do not count."""
+    _check_depth(depth)
+    if any(_values(filters.get(field)) for field in ENTITIES):
+        return True
+    parts = (part for name in ("AND", "OR") for part in _parts(filters.get(name)))
+    return any(scoped(part, depth + 1) for part in parts)
+
+
+def users(filters: Mapping[str, Any], depth: int = 0) -> frozenset[str] | None:
+    """The users whose memories can match; None when the filters leave them open."""
+    _check_depth(depth)
+    limits = [_values(filters.get("user_id")), *(users(part, depth + 1) for part in _parts(filters.get("AND")))]
+    choices = [users(part, depth + 1) for part in _parts(filters.get("OR"))]
+    known = [choice for choice in choices if choice is not None]
+    if known and len(known) == len(choices):
+        limits.append(frozenset().union(*known))
+    found = [limit for limit in limits if limit is not None]
+    return frozenset.intersection(*found) if found else None
+
+
+def _values(wanted: Any) -> frozenset[str] | None:
+    """The values that a field may have; None when that is open."""
+    if isinstance(wanted, Mapping):
+        wanted = wanted["eq"] if "eq" in wanted else wanted.get("in")
+        if isinstance(wanted, list):
+            return frozenset(value for value in wanted if isinstance(value, str))
+    return frozenset({wanted}) if isinstance(wanted, str) and wanted != "*" else None
+
+
+def _parts(wanted: Any) -> list[Mapping[str, Any]]:
+    """The filters that an operator joins. `holds` refuses what is none."""
+    parts = wanted if isinstance(wanted, list) else [wanted]
+    return [part if isinstance(part, Mapping) else {} for part in parts if part is not None]
+
+
+def _check_depth(depth: int) -> None:
+    if depth > _DEEPEST:
+        raise Invalid("Filters are nested too deep.", pointer="/filters")

@@ -25,11 +25,13 @@ from reverie.core.names import digest
 from reverie.core.query import Filter, each
 from reverie.core.retry import Moved, retry
 from reverie.host import Host
-from reverie.protocols.mem0.filters import holds, named
+from reverie.protocols.mem0.filters import ENTITIES, holds, scoped, users
 
 KINDS = ("user", "agent", "app", "run")
 _ROOT = "mem0"
 _PAGE = 500
+_MOST_SEARCHED = 200
+"""Users, agents, apps and runs whose memories one search reads; each takes a few milliseconds."""
 _WITH_COLD = Filter(states=frozenset({EntryState.ACTIVE, EntryState.DREAMT}), archived=None, gone=True)
 
 
@@ -78,7 +80,8 @@ class Memories:
         Without filters, or with a user's name alone, the store counts, and nothing behind the page is read. Other
         filters concern attributes that the store does not index: every memory is read, and only the page is held.
         """
-        if not filters or (set(filters) == {"user_id"} and named(filters, "user_id") is not None):
+        plain = set(filters) == {"user_id"} and isinstance(filters["user_id"], str) and filters["user_id"] != "*"
+        if plain or not filters:
             return self._plain_page(self._refs(filters), start, size)
         count = 0
         rows: list[dict[str, Any]] = []
@@ -102,9 +105,26 @@ class Memories:
         return total, rows
 
     def search(self, query: str, filters: Mapping[str, Any], *, limit: int, threshold: float) -> list[dict[str, Any]]:
-        """The memories that answer a query, best first; none when nothing does."""
+        """The memories that answer a query, best first; none when nothing does.
+
+        As in mem0's service, the filters must name a user, agent, app or run. Where they leave the user open, the
+        memories of all are searched. Raises Invalid when these are too many for one request.
+        """
+        if not scoped(filters):
+            raise Invalid(
+                f"The filters of a search name at least one of {', '.join(ENTITIES)}. "
+                "A wildcard, or a name in NOT, does not count.",
+                pointer="/filters",
+            )
+        refs = self._refs(filters)
+        if len(refs) > _MOST_SEARCHED:
+            raise Invalid(
+                f"These filters leave {len(refs)} users, agents, apps and runs to search, and a search reads at most "
+                f"{_MOST_SEARCHED}. Name the user_id too.",
+                pointer="/filters",
+            )
         results: list[tuple[float, dict[str, Any]]] = []
-        for ref in self._refs(filters):
+        for ref in refs:
             result = self._host.search.search(self._actor, ref, query[:4096], limit=min(200, max(limit * 4, 20)))
             for hit in result.hits:
                 shown = self._document(hit.entry)
@@ -246,10 +266,10 @@ class Memories:
         return document(entry, "" if entry.attributes.get(_ROOT) else self._name(entry.ref))
 
     def _refs(self, filters: Mapping[str, Any]) -> list[str]:
-        """List the memories that can hold matches: that of a named user, else all."""
-        user = named(filters, "user_id")
-        if user is not None:
-            return [self._ref({"user_id": user})]
+        """List the memories that can hold matches: those of the named users, else all."""
+        named = users(filters)
+        if named is not None:
+            return [self._ref({"user_id": name}) for name in sorted(named)]
         return [ref for ref, _ in self._host.reader.refs(self._actor, f"{_ROOT}/")]
 
     def _each(self, filters: Mapping[str, Any]) -> Iterable[Entry]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.counting import Counted
 
 from reverie.core.actor import Actor
-from reverie.core.errors import Held, NotFound
+from reverie.core.errors import Held, Invalid, NotFound
 from reverie.host import Host
 from reverie.protocols.mem0.memories import Memories
 from reverie.store.contract import Store
@@ -106,3 +107,60 @@ def test_an_update_after_another_changes_the_newest(host: Host, monkeypatch: pyt
     with pytest.raises(NotFound):
         memories.update([(one, "Four.", None)])
     assert texts(memories) == set()
+
+
+def found(memories: Memories, filters: dict[str, Any]) -> set[str]:
+    return {row["memory"] for row in memories.search("Who likes tea?", filters, limit=10, threshold=0.0)}
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {},
+        {"user_id": "*"},
+        {"OR": [{"user_id": "*"}]},
+        {"NOT": [{"user_id": "ann"}]},
+        {"metadata": {"n": 1}},
+        {"AND": [{"agent_id": "*"}, {"NOT": {"run_id": "r"}}]},
+    ],
+)
+def test_a_search_that_names_nobody_is_refused(host: Host, counted: Counted, filters: dict[str, Any]) -> None:
+    memories = Memories(host, ACTOR)
+    added(memories, ["Ann likes tea."])
+    before = counted.rows
+    with pytest.raises(Invalid, match="at least one of user_id"):
+        found(memories, filters)
+    assert counted.rows == before
+
+
+def test_a_search_reads_the_memories_of_the_users_it_names(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    memories = Memories(host, ACTOR)
+    for user in ("ann", "ben", "cy", "dee"):
+        given = [("user", f"{user} likes tea.")]
+        whose = {"user_id": user, "agent_id": "waiter"}
+        memories.add(given, whose, metadata={}, created_at=None, expires_at=None)
+    searched, search = list[str](), host.search.search
+
+    def counting(actor: Actor, ref: str, *given: Any, **named: Any) -> Any:
+        searched.append(ref)
+        return search(actor, ref, *given, **named)
+
+    monkeypatch.setattr(host.search, "search", counting)
+    two: list[dict[str, Any]] = [
+        {"user_id": {"in": ["ann", "ben"]}},
+        {"OR": [{"user_id": "ann"}, {"user_id": {"eq": "ben"}}]},
+        {"AND": [{"user_id": {"in": ["ann", "ben", "cy"]}}, {"user_id": {"in": ["ann", "ben"]}}]},
+        {"user_id": {"in": ["ann", "ben"]}, "NOT": [{"user_id": "cy"}]},
+    ]
+    for filters in two:
+        searched.clear()
+        assert found(memories, filters) == {"ann likes tea.", "ben likes tea."}
+        assert len(searched) == 2
+    assert len(found(memories, {"agent_id": "waiter"})) == 4
+    assert found(memories, {"OR": [{"user_id": "ann"}, {"agent_id": "waiter"}], "user_id": "dee"}) == {"dee likes tea."}
+    monkeypatch.setattr("reverie.protocols.mem0.memories._MOST_SEARCHED", 3)
+    searched.clear()
+    with pytest.raises(Invalid, match="leave 4 users"):
+        found(memories, {"agent_id": "waiter"})
+    assert not searched
+    assert found(memories, {"agent_id": "waiter", "user_id": "cy"}) == {"cy likes tea."}
