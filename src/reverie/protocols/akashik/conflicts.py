@@ -1,7 +1,8 @@
 """Conflicts: two units that contradict each other, from detection to resolution.
 
 A conflict is a document; the unresolved ones have a space of their own, so that a Field with a long history lists
-its open ones quickly. A pair of units has at most one conflict ever: its id is made from theirs.
+its open ones quickly, and another one by unit, so that those of one unit are found without reading the others. A pair
+of units has at most one conflict ever: its id is made from theirs.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ from reverie.store.contract import ReadTx, Store, WriteTx
 
 CONFLICTS = "akashik.conflict"
 OPEN = "akashik.conflict.open"
+OF_UNIT = "akashik.conflict.unit"
+"""Unresolved conflicts by the digest of a unit's id. Older versions did not keep it: the first use makes it."""
+_MADE = "made"
 TYPES = ("factual", "interpretive", "strategic", "priority")
 STATUSES = ("detected", "resolving", "resolved", "escalated")
 TRANSITIONS = {
@@ -123,6 +127,39 @@ def each_unresolved(tx: ReadTx) -> Iterator[UnitConflict]:
             yield found[0]
 
 
+def _place(unit_id: str, key: str = "") -> str:
+    """The key in `OF_UNIT` of a unit's conflict; without a conflict, what the keys of all of them begin with."""
+    return f"{hashlib.sha256(unit_id.encode()).hexdigest()}/{key}"
+
+
+def _is_disputed(tx: WriteTx, unit_id: str) -> bool:
+    """Whether a unit has an unresolved conflict. Its conflicts alone are read."""
+    _make_index(tx)
+    return bool(tx.documents(OF_UNIT, prefix=_place(unit_id), limit=1).items)
+
+
+def _make_index(tx: WriteTx) -> None:
+    """Make `OF_UNIT` from the unresolved conflicts, once in the life of a Field. The transaction has an event."""
+    if tx.load(OF_UNIT, _MADE) is not None:
+        return
+    seq = tx.head().seq
+    for conflict in list(each_unresolved(tx)):
+        _add_to_index(tx, conflict, seq=seq)
+    documents.save(tx, OF_UNIT, _MADE, {}, seq=seq, expected=None)
+
+
+def _add_to_index(tx: WriteTx, conflict: UnitConflict, *, seq: int) -> None:
+    for side in conflict.units:
+        documents.save(tx, OF_UNIT, _place(side, conflict.id), {}, seq=seq, expected=None)
+
+
+def _close(tx: WriteTx, conflict: UnitConflict, *, seq: int) -> None:
+    """Take a resolved conflict out of the unresolved ones, without tombstones: it never opens again."""
+    tx.drop(OPEN, conflict.id, seq=seq, keep=0)
+    for side in conflict.units:
+        tx.drop(OF_UNIT, _place(side, conflict.id), seq=seq, keep=0)
+
+
 def open_count(tx: ReadTx) -> int:
     """Count the unresolved conflicts."""
     return sum(1 for _ in documents.each(tx, OPEN))
@@ -164,8 +201,10 @@ def save_conflict(call: OperationCall, conflict: UnitConflict, *, seq: int, expe
     """Store the next version of a conflict; a resolved one leaves the list of open ones."""
     documents.save(call.tx, CONFLICTS, conflict.id, to_builtins(conflict), seq=seq, expected=expected)
     if conflict.status == "resolved":
-        call.tx.drop(OPEN, conflict.id, seq=seq)
+        _close(call.tx, conflict, seq=seq)
     elif expected == 0:
+        _make_index(call.tx)
+        _add_to_index(call.tx, conflict, seq=seq)
         documents.save(call.tx, OPEN, conflict.id, {}, seq=seq, expected=None)
 
 
@@ -185,11 +224,11 @@ def move(
 
 
 def settle(call: OperationCall, unit_id: str, conflict: UnitConflict) -> None:
-    """Make a unit that won active again, unless it is in another unresolved conflict."""
+    """Make a unit that won a conflict, which is resolved, active again, unless it is in another unresolved one."""
     entry = find_unit(call.tx, unit_id)
     if entry is None or entry.state is not EntryState.CONTESTED:
         return
-    if any(unit_id in other.units for other in each_unresolved(call.tx) if other.id != conflict.id):
+    if _is_disputed(call.tx, unit_id):
         return
     seq = call.append("memory.settled", entry_id=unit_id, conflict_id=conflict.id, session=entry.source.session)
     call.tx.change(unit_id, seq=seq, state=EntryState.ACTIVE)
@@ -252,19 +291,14 @@ def _end(tx: WriteTx, actor: Actor, conflict: UnitConflict, survivors: Sequence[
             append("conflict.escalated", units)
         decided = {name: resolution[name] for name in ("strategy", "winner_id")}
         seq = append("conflict.resolved", units | decided)
-        tx.drop(OPEN, conflict.id, seq=seq)
+        _close(tx, conflict, seq=seq)
     after = structs.replace(conflict, status="resolved", resolution=resolution)
     tx.save(CONFLICTS, conflict.id, orjson.dumps(to_builtins(after)), seq=seq, keep=1)
     for side in survivors:
         unit = find_unit(tx, side)
-        if unit is not None and unit.state is EntryState.CONTESTED and not _disputed(tx, side):
+        if unit is not None and unit.state is EntryState.CONTESTED and not _is_disputed(tx, side):
             seq = append("memory.settled", {}, entry_id=side)
             tx.change(side, seq=seq, state=EntryState.ACTIVE)
-
-
-def _disputed(tx: ReadTx, unit_id: str) -> bool:
-    """Whether a unit has an open conflict."""
-    return any(unit_id in conflict.units for conflict in each_unresolved(tx))
 
 
 def contradict(call: OperationCall, entry: Entry, target: Entry) -> str:

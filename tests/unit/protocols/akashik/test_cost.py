@@ -13,6 +13,7 @@ from tests.counting import Counted
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Draft, Scope, Source
+from reverie.core.event import NewEvent
 from reverie.distil.contradictions import Contradiction
 from reverie.host import Host
 from reverie.protocols.akashik import conflicts
@@ -23,7 +24,7 @@ from reverie.protocols.akashik.operations import attune, detect
 from reverie.protocols.akashik.operations.subscriptions import find
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store import contract
-from reverie.store.contract import Store
+from reverie.store.contract import Store, WriteTx
 
 MakeHost = Callable[..., Host]
 MakeStore = Callable[..., Store]
@@ -306,6 +307,60 @@ def test_notifications_embed_the_interests_of_an_agent_once(make_host: MakeHost,
     assert len(told) == 5
     assert all(item["relevance_score"] > 0 for item in told)
     assert embedder.open == [0]
+
+
+def _objections(host: Host, number: int) -> list[tuple[str, str]]:
+    """Units of which each contradicts one of its own, with the conflicts."""
+    made = []
+    for _ in range(number):
+        first = send(host, "RECORD", unit(f"Weir {next(_IDS):x}"))["memory_unit_id"]
+        against = {"relations": [{"type": "contradicts", "target_id": first}]}
+        answer = send(host, "RECORD", unit(f"No weir {next(_IDS):x}", **against), "mate")
+        made.append((first, answer["conflicts_detected"][0]))
+    return made
+
+
+def _merge(host: Host, conflict: str) -> dict[str, Any]:
+    resolution = {"rationale": "looked again"}
+    payload = {"conflict_id": conflict, "strategy": "last_write_wins", "resolution": resolution}
+    return dict(send(host, "MERGE", payload, "boss"))
+
+
+def test_a_merge_reads_no_conflict_but_those_of_its_units(make_host: MakeHost, make_store: MakeStore) -> None:
+    host, watched = field_of(make_host, make_store(), 0)
+    send(host, "REGISTER", {"id": "boss", "role": "r", "authority_level": 10}, "boss")
+    costs = []
+    for more in (3, 40):
+        found = _objections(host, more)
+        _merge(host, found[0][1])
+        before = watched.rows
+        _merge(host, found[1][1])
+        costs.append(watched.rows - before)
+    assert costs[0] == costs[1]
+    assert len(host.use(Field).conflicts(ACTOR)["conflicts"]) == 39
+
+
+def test_a_merge_knows_the_conflicts_that_an_older_version_opened(make_host: MakeHost, make_store: MakeStore) -> None:
+    host, watched = field_of(make_host, make_store(), 0)
+    send(host, "REGISTER", {"id": "boss", "role": "r", "authority_level": 10}, "boss")
+    ((first, key),) = _objections(host, 1)
+    against = {"relations": [{"type": "contradicts", "target_id": first}]}
+    second = send(host, "RECORD", unit("Another objection", **against))["conflicts_detected"][0]
+
+    def as_before(tx: WriteTx) -> None:
+        seq = tx.append(NewEvent("document.saved", "TEST", "host:test"))
+        for document in tx.documents(conflicts.OF_UNIT).items:
+            tx.drop(conflicts.OF_UNIT, document.key, seq=seq, keep=0)
+
+    watched.write(Scope(ACTOR.tenant, host.parts.field.ref), as_before)
+    resolution = {"rationale": "looked again", "winner_id": first}
+    for conflict, after in ((key, "contested"), (second, "active")):
+        send(host, "MERGE", {"conflict_id": conflict, "strategy": "authority", "resolution": resolution}, "boss")
+        assert host.use(Field).unit(ACTOR, first)["status"] == after
+    kept = watched.read(
+        Scope(ACTOR.tenant), lambda tx: [tx.documents(s).items for s in (conflicts.OPEN, conflicts.OF_UNIT)]
+    )
+    assert [len(documents) for documents in kept] == [0, 1]
 
 
 def test_a_tombstone_is_found_without_reading_every_purge_before_it(
