@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from reverie.core.query import Brief, Filter, Head
 from reverie.index.cache import Positions, Promising
@@ -59,7 +59,7 @@ class Rows:
                 raise KeyboardInterrupt
             yield row
 
-    def index_gone(self, *, since: int, held: Callable[[], Positions]) -> Iterable[int]:
+    def index_gone(self, *, since: int) -> Iterable[int]:
         return [n for n, seq in self.left.items() if seq > since]
 
     def index_scrubbed(self, *, since: int) -> Sequence[int]:

@@ -69,11 +69,8 @@ class IndexedTx(Protocol):
     def index_rows(self, *, after: int, since: int) -> Iterable[Row]:
         """The rows of the memory beyond position `after`, and earlier rows indexed again after log position `since`."""
 
-    def index_gone(self, *, since: int, held: Callable[[], Positions]) -> Iterable[int]:
-        """Positions of entries that left the indexed part of the memory after a log position.
-
-        `held` returns all positions in the index.
-        """
+    def index_gone(self, *, since: int) -> Iterable[int]:
+        """Positions of entries that left the indexed part of the memory after a log position."""
 
     def index_scrubbed(self, *, since: int) -> Sequence[int]:
         """Positions whose text was destroyed after a log position, for stores with files on several machines."""
@@ -393,7 +390,7 @@ def _advanced(parts: Parts, tx: IndexedTx, files: Files | None, name: str) -> Pa
     """The parts with the entries that came and without those that left, up to the transaction's log position."""
     since, after = parts.seq, parts.last
     if since:
-        parts = parts.without(tx.index_gone(since=since, held=parts.positions))
+        parts = parts.without(tx.index_gone(since=since))
     rows = iter(tx.index_rows(after=after, since=since))
     while chunk := list(islice(rows, LARGEST)):
         if files is not None and len(chunk) >= SMALLEST:

@@ -93,14 +93,6 @@ class Parts:
         """Passages in use."""
         return sum(part.live for part in self.parts)
 
-    def positions(self) -> list[int]:
-        """Positions of the entries that have passages in use, each once."""
-        found: set[int] = set()
-        for part in self.parts:
-            part.segment.check("positions")
-            found.update(np.delete(part.segment.positions, part.dead).tolist())
-        return sorted(found)
-
     @property
     def unsaved(self) -> int:
         """Passages of segments that no manifest lists."""

@@ -7,7 +7,7 @@ snapshot of the reader before it is returned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reverie.core.query import Brief, Filter, Head, HybridMatch, QueryWord, Vector
@@ -17,10 +17,6 @@ from reverie.index.segment import Row
 
 if TYPE_CHECKING:
     from reverie.store.snapshot import ReadVerbs
-
-_LOG = 1000
-_ADDING = frozenset({"memory.written", "memory.compacted", "memory.recorded", "schedule.fired", "schedule.ran"})
-"""Types of events that remove nothing from cold storage."""
 
 
 class ColdIndex:
@@ -81,13 +77,9 @@ class ColdIndex:
         """The rows of sources that came, or were indexed again, after a log position."""
         return self._tx.cold_rows(since=since)
 
-    def index_gone(self, *, since: int, held: Callable[[], Positions]) -> Positions:
-        """The positions of `held` that are no longer in cold storage."""
-        events = self._tx.read_log(after=since, limit=_LOG)
-        if len(events) < _LOG and all(event.type in _ADDING for event in events):
-            return ()
-        have = held()
-        return sorted(set(have).difference(self._tx.cold_positions())) if len(have) else ()
+    def index_gone(self, *, since: int) -> Sequence[int]:
+        """Positions that left cold storage after a log position. What came back since is among `index_rows`."""
+        return self._tx.cold_left(since=since)
 
     def index_scrubbed(self, *, since: int) -> Sequence[int]:
         """Positions whose text was destroyed after a log position."""

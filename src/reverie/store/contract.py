@@ -260,6 +260,7 @@ class WriteTx(ReadTx, Protocol):
     def change(self, entry_id: str, *, seq: int, expected: int | None = None, **changes: Unpack[Changes]) -> Entry:
         """Change mutable fields; the version goes up by one. Raises Conflict when `expected` is not the version.
 
+        The event names the entry when that goes from cold storage to a state in which it is not readable either.
         Reads as of an earlier position stay as they were. An entry that becomes unreadable leaves the indexes and
         gets `gone_seq`. An entry that becomes readable again is not found by searches until `index` is called for it.
         """
@@ -278,7 +279,7 @@ class WriteTx(ReadTx, Protocol):
     def purge(self, *entry_ids: str, seq: int, subject: str | None = None) -> int:
         """Destroy text, tags, subject, attributes, words, vector and notes on links. Returns the bytes of content.
 
-        `seq`: the event of the last entry; the events of the others directly precede it.
+        `seq`: the event of the last entry; the events of the others directly precede it. Each names its entry.
 
         Of the source only door and trust remain: session, run, node, role and actor are the caller's words too.
 

@@ -7,7 +7,7 @@ ids.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain
@@ -42,6 +42,17 @@ Row = Sequence[Any]
 READABLE = Filter()
 LIVE = READABLE.states | {EntryState.DRAFT}
 """The states of entries that are not gone."""
+_TAKEN_OUT = (
+    "memory.archived",
+    "memory.contested",
+    "memory.deleted",
+    "memory.expired",
+    "memory.purged",
+    "memory.retracted",
+    "memory.settled",
+    "memory.superseded",
+)
+"""Types of events that may take the entry they name out of cold storage without making it readable."""
 
 
 class ReadVerbs(ABC):
@@ -262,6 +273,23 @@ class ReadVerbs(ABC):
         rows: Any = self._rows("cold_rows", {"tenant": self._tenant, "ref": self._ref, "since": since})
         return rows  # type: ignore[no-any-return]
 
+    def cold_left(self, *, since: int) -> list[int]:
+        """For `ColdIndex`: positions that left cold storage after a log position.
+
+        An entry that becomes readable is indexed again, and one that leaves readable memory has the position in
+        `gone_seq`. Entries that leave otherwise are named by their events.
+        """
+        left = [
+            row[0] for row in self._rows("cold_returned", {"tenant": self._tenant, "ref": self._ref, "since": since})
+        ]
+        left += self.index_gone(since=since)
+        types = self._many(_TAKEN_OUT)
+        named = self._rows("named", {**self._place(), "since": since, "types": types})
+        if named:
+            ids = self._many([self._key(row[0]) for row in named])
+            left += [row[0] for row in self._rows("not_cold", {"tenant": self._tenant, "ref": self._ref, "ids": ids})]
+        return left
+
     def cold_positions(self) -> list[int]:
         """For `ColdIndex`: all positions in cold storage that have an index row."""
         return [row[0] for row in self._rows("cold_positions", {"tenant": self._tenant, "ref": self._ref})]
@@ -281,7 +309,7 @@ class ReadVerbs(ABC):
             self._cache.tend(self, (self._tenant, self._ref))
             self.cold_index().tend()
 
-    def index_gone(self, *, since: int, held: Callable[[], Positions]) -> list[int]:  # noqa: ARG002
+    def index_gone(self, *, since: int) -> list[int]:
         """For the index cache: see `IndexedTx`."""
         bound = {"tenant": self._tenant, "since": since, "ref": self._ref}
         return [row[0] for row in self._rows("index_gone", bound)]

@@ -335,6 +335,20 @@ WHERE tenant = %(tenant)s AND ref = %(ref)s AND cold AND seq > %(since)s
 -- All sources of dreams of a memory that have an index row.
 SELECT n FROM reverie.recall WHERE tenant = %(tenant)s AND ref = %(ref)s AND cold
 
+-- name: cold_returned
+-- Entries of a memory that were indexed again as readable ones after a log position.
+SELECT n FROM reverie.recall WHERE tenant = %(tenant)s AND ref = %(ref)s AND again AND seq > %(since)s AND NOT cold
+
+-- name: named
+-- The entries that events of some types name, after a log position.
+SELECT DISTINCT entry_id FROM reverie.event
+WHERE tenant = %(tenant)s AND type = ANY(%(types)s::text[]) AND seq > %(since)s AND entry_id IS NOT NULL
+
+-- name: not_cold
+-- The entries of a memory with these ids that are not in the index of cold storage.
+SELECT e.n FROM reverie.entry AS e WHERE e.tenant = %(tenant)s AND e.ref = %(ref)s AND e.id = ANY(%(ids)s::text[])
+AND NOT EXISTS (SELECT 1 FROM reverie.recall AS r WHERE r.tenant = e.tenant AND r.ref = e.ref AND r.n = e.n AND r.cold)
+
 -- name: index_gone
 -- Entries of a memory that left it after a log position.
 SELECT n FROM reverie.entry WHERE tenant = %(tenant)s AND gone_seq > %(since)s AND ref = %(ref)s

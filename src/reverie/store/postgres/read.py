@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -157,7 +157,7 @@ class PostgresReadTx(ReadVerbs):
             cursor.execute(SQL[name], bound)
             yield from cursor
 
-    def index_gone(self, *, since: int, held: Callable[[], Positions]) -> list[int]:  # noqa: ARG002
+    def index_gone(self, *, since: int) -> list[int]:
         fresh = self._fresh
         rows = fresh.gone if fresh is not None and fresh.since == since else self._gone("index_gone", since)
         return [row[0] for row in rows]

@@ -331,6 +331,21 @@ WHERE tenant = :tenant AND ref = :ref AND cold AND seq > :since
 -- All sources of dreams of a memory that have an index row.
 SELECT n FROM recall INDEXED BY recall_cold WHERE tenant = :tenant AND ref = :ref AND cold
 
+-- name: cold_returned
+-- Entries of a memory that were indexed again as readable ones after a log position.
+SELECT n FROM recall INDEXED BY recall_again WHERE tenant = :tenant AND ref = :ref AND again AND seq > :since AND NOT cold
+
+-- name: named
+-- The entries that events of some types name, after a log position.
+SELECT DISTINCT entry_id FROM event INDEXED BY event_type
+WHERE type IN (SELECT value FROM json_each(:types)) AND n > :first + :since AND n <= :last AND entry_id IS NOT NULL
+
+-- name: not_cold
+-- The entries of a memory with these ids that are not in the index of cold storage.
+SELECT e.n FROM json_each(:ids) AS wanted CROSS JOIN entry AS e INDEXED BY entry_id
+WHERE e.tenant = :tenant AND e.ref = :ref AND e.id = wanted.value
+AND NOT EXISTS (SELECT 1 FROM recall AS r WHERE r.n = e.n AND r.cold)
+
 -- name: index_gone
 -- Entries of a memory that left it after a log position.
 SELECT n FROM entry INDEXED BY entry_gone WHERE tenant = :tenant AND gone_seq > :since AND ref = :ref

@@ -121,7 +121,7 @@ def test_a_purge_is_in_the_files_of_cold_storage_before_it_returns(store: Sqlite
     store.write(SCOPE, dream_all)
     store.read(SCOPE, cold)
     assert len(traces(path, key)) >= 2  # of readable memory, where it is no longer found, and of cold storage
-    store.write(SCOPE, lambda tx: tx.purge("7", seq=tx.append(make_event("memory.purged"))))
+    store.write(SCOPE, lambda tx: tx.purge("7", seq=tx.append(make_event("memory.purged", entry_id="7"))))
     assert not traces(path, key)
     left = store.read(SCOPE, cold)
     assert len(left) == COUNT - 1
