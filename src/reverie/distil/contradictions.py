@@ -289,7 +289,7 @@ def _comparable(ours: Sequence[tuple[str, str]], theirs: Sequence[tuple[str, str
 @lru_cache(maxsize=4096)
 def _clauses(text: str) -> tuple[_Clause, ...]:
     pieces = [piece for piece in split(text) if piece.form is not Form.CODE and not piece.text.endswith("?")]
-    read = [_read(piece.text) for piece in pieces[:40]]
+    read = [_read(piece.whole) for piece in pieces[:40]]
     labels = frozenset(mark for clause in read if not clause.values and not clause.states for mark in clause.context)
     spoken = [clause for clause in read if clause.words]
     return tuple([replace(clause, context=clause.context | labels) for clause in spoken] if labels else spoken)

@@ -23,6 +23,7 @@ from reverie.distil.layout import render, wording
 from reverie.distil.must_keep import declares, reasons_of
 from reverie.distil.phrases import phrases_of, values_of
 from reverie.distil.rollup import roll_up
+from reverie.distil.sentences import Form
 from reverie.distil.shorten import vocatives
 from reverie.distil.source import CARRIED, FATES, Collapsed, Distillate, Fate, Fates, Phrase, Source, Statement
 from reverie.distil.statements import (
@@ -101,6 +102,7 @@ class ExtractiveDistiller:
             for i, one in zip(kept_sources, left, strict=True)
         ]
         items: list[Candidate] = []
+        into: Into = {}
         judged = map(zip, phrases_of(left), values, reasons_of(left))
         for i, source, own, verdicts in paced(zip(kept_sources, left, ids, judged, strict=True)):
             since = ordered[copies[i][0]].created_at
@@ -108,7 +110,7 @@ class ExtractiveDistiller:
             if i and fresh:
                 fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
             items.extend(fresh)
-        into: Into = {}
+            into |= {(i, n): ("", (i, n + 1)) for n, phrase in enumerate(said[i]) if phrase.form is Form.HEAD}
         items = roll_up(once(items, into), into)
         known = {word for item in items for word in item.variant} - NAMELESS
         items = [item for item in items if not item.idle or item.opening in known]

@@ -90,8 +90,10 @@ def _render(items: Sequence[Candidate], *, monthly: bool, days: bool, heads: boo
             and (item.place[0] == last.place[0] or not (apart or label is None))
             and length + item.length <= (_LONGEST_ENTRY if item.place[0] == last.place[0] else LONGEST_LINE)
         )
-        if joins:
-            line.append(text)
+        if joins and last is not None:
+            # In a list its heading is written once.
+            listed = item.place[0] == last.place[0] and item.head and item.head == last.head
+            line.append(f"; {text.removeprefix(item.head).lstrip()}" if listed else text)
             length += item.length
         else:
             if line:
@@ -109,7 +111,9 @@ def _joined(statements: Sequence[str]) -> str:
     a mark after a colon."""
     out = statements[0]
     for text in statements[1:]:
-        if out[-1] in _WIDE_ENDS:
+        if text.startswith("; "):
+            out = out.rstrip(".") + text
+        elif out[-1] in _WIDE_ENDS:
             out += text
         else:
             out += " " if out[-1] in ".!?…:" else ". " if text[0].isupper() else "; "

@@ -183,7 +183,7 @@ def find(sources: Sequence[Source], without: Set[tuple[str, str]] = frozenset())
     for source, said, values, reasons in paced(read):
         for phrase, value, reason in zip(said, values, reasons, strict=True):
             text = phrase.original
-            if (phrase.form is Form.ASIDE and not source.pinned) or (source.id, text) in without:
+            if (phrase.form in (Form.ASIDE, Form.HEAD) and not source.pinned) or (source.id, text) in without:
                 continue
             if why := reason.declared or (reason.weighty and (inferred(text) or value.kind)):
                 stated = join(facts(tokenize(text))) if text.endswith("?") else ""

@@ -27,7 +27,7 @@ def phrases_of(sources: Sequence[Source]) -> list[Sequence[Phrase]]:
             [(piece, day) for content, day in _by_day(source) for piece in split(content)] for source in paced(fresh)
         ]
         dated = [one for own in read for one in own]
-        texts = [anchor(piece.text, UNKNOWN_DAY if piece.form is Form.CODE else day) for piece, day in paced(dated)]
+        texts = [anchor(piece.whole, UNKNOWN_DAY if piece.form is Form.CODE else day) for piece, day in paced(dated)]
         texts = [
             _PHOTO.sub(r"\1", text) if piece.form is Form.ASIDE else text
             for text, (piece, _) in zip(texts, dated, strict=True)
@@ -36,7 +36,7 @@ def phrases_of(sources: Sequence[Source]) -> list[Sequence[Phrase]]:
         found = zip(dated, texts, tokens, strict=True)
         for source, own in zip(fresh, read, strict=True):
             source.memo.phrases = [
-                Phrase(piece.text, piece.form, text, words, day)
+                Phrase(piece.whole, piece.form, text, words, day, piece.head)
                 for (piece, day), text, words in islice(found, len(own))
             ]
     return [source.memo.phrases or () for source in sources]

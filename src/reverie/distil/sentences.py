@@ -24,15 +24,27 @@ class Form(Enum):
     CODE = "code"
     ASIDE = "aside"
     TITLE = "title"
+    HEAD = "head"
+    """The short heading of a list, which is part of each of its items."""
 
 
 class Piece(NamedTuple):
     text: str
     form: Form
+    head: str = ""
+    """The short headings of the list that an item is in: `Never:`. Without them it may say the opposite."""
+
+    @property
+    def whole(self) -> str:
+        """The text with its headings."""
+        return f"{self.head} {self.text}" if self.head else self.text
 
 
 _FENCE = re.compile(r"^\s*(```|~~~)")
-_ITEM = re.compile(r"^\s*(?:[-*•+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_ITEM = re.compile(r"^\s*(?:[-*•+]|\d{1,3}[.)])\s+")
+_BOLD = re.compile(r"(\*\*|__)([^*_]+?):?\1:?")
+_LONGEST_HEAD = 6
+"""Words of a heading that is repeated with every item."""
 _TITLE = re.compile(r"^\s*#{1,6}\s+")
 _ASIDE = re.compile(r"\s*\[(?!REDACTED)([a-z][a-z ]{2,20}): ([^\[\]]+)\]")
 _SPACE = re.compile(r"\s+")
@@ -51,6 +63,8 @@ def split(content: str) -> list[Piece]:
         return out
     fenced = False
     paragraph: list[str] = []
+    heads: list[tuple[int, str]] = []  # of the lists at hand, each with the indentation of its line
+    nested = -1  # indentation of the last item
 
     def flush() -> None:
         if paragraph:
@@ -58,6 +72,7 @@ def split(content: str) -> list[Piece]:
             paragraph.clear()
 
     for line in content.split("\n"):
+        indent = len(line) - len(line.lstrip())
         if _FENCE.match(line):
             flush()
             fenced = not fenced
@@ -68,18 +83,39 @@ def split(content: str) -> list[Piece]:
             flush()
         elif item := _ITEM.match(line):
             flush()
-            _prose(line[item.end() :], Form.ITEM, out)
+            if not line[item.end() :].strip():
+                continue
+            while heads and heads[-1][0] >= indent:
+                heads.pop()
+            if out and (out[-1].form in (Form.TITLE, Form.PROSE) or (out[-1].form is Form.ITEM and nested < indent)):
+                _open(heads, nested if out[-1].form is Form.ITEM else -1, out)
+            nested = indent
+            _prose(line[item.end() :], Form.ITEM, out, " ".join([head for _, head in heads]))
         elif title := _TITLE.match(line):
             flush()
+            heads.clear()
             if text := _SPACE.sub(" ", line[title.end() :]).strip():
                 out.append(Piece(text, Form.TITLE))
         else:
+            if not indent:
+                heads.clear()
             paragraph.append(line)
     flush()
     return out
 
 
-def _prose(text: str, form: Form, out: list[Piece]) -> None:
+def _open(heads: list[tuple[int, str]], indent: int, out: list[Piece]) -> None:
+    """Take the last piece for the heading of a list, if it is short and reads like one."""
+    last = out[-1]
+    bold = _BOLD.fullmatch(last.text)
+    text = bold[2] if bold else last.text
+    if last.text.count(" ") >= _LONGEST_HEAD or not (bold or last.form is Form.TITLE or text.endswith((":", "："))):
+        return
+    out[-1] = last._replace(form=Form.HEAD)
+    heads.append((indent, f"{text.rstrip(':： ')}:"))
+
+
+def _prose(text: str, form: Form, out: list[Piece], head: str = "") -> None:
     text = _SPACE.sub(" ", text).strip()
     if not text:
         return
@@ -95,7 +131,9 @@ def _prose(text: str, form: Form, out: list[Piece]) -> None:
         for raw in _rejoined(segment("en", text)) if _MANY.search(text) else [text]:
             for sentence in _missed_ends(raw.strip()):
                 for half in _halves(sentence):
-                    out.extend(Piece(part, form) for part in _bounded(half))
+                    for part in _bounded(half):
+                        out.append(Piece(part, form, head))
+                        head = ""  # the sentences after the first explain it: `Don't: use bleach. It ruins the seal.`
     out.extend(Piece(aside, Form.ASIDE) for aside in asides)
 
 

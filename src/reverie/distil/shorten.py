@@ -58,7 +58,9 @@ def shorten(tokens: Sequence[Token], names: Set[str], *, spoken: bool, whole: bo
     for i, part in enumerate(parts):
         if not keep[i] and not whole:
             follows = _first_word(parts[i + 1]) if i < last and keep[i + 1] else ""
-            if not (_is_binding(part) or (i == 0 and follows in BOUND) or _is_listed(parts, i, names)):
+            if not (
+                _is_binding(part) or (i == 0 and follows in BOUND) or _is_listed(parts, i, names) or _labels(parts, i)
+            ):
                 continue
         kept.extend(part)
     out = _trimmed(_without_fillers(kept, spoken=spoken))
@@ -160,6 +162,11 @@ def _is_binding(part: Sequence[Token]) -> bool:
     if any(t.negates for t in part):
         return not any(lows[i : i + 2] == list(idiom) for idiom in _IDIOMS for i in range(len(lows) - 1))
     return False
+
+
+def _labels(parts: Sequence[Sequence[Token]], i: int) -> bool:
+    """Whether a clause says what holds of the next one: `After: no driving`, `Do: ring twice`."""
+    return i + 1 < len(parts) and parts[i + 1][0].text == ":" and _first_word(parts[i]) not in INTERJECTIONS
 
 
 def _is_listed(parts: Sequence[Sequence[Token]], i: int, names: Set[str]) -> bool:

@@ -36,6 +36,8 @@ class Phrase(NamedTuple):
     tokens: list[Token]
     day: date
     """The day that it was said: that of the heading above it in the text of a dream, else that of its source."""
+    head: str = ""
+    """The headings of its list, with which it begins."""
 
 
 class Reason(NamedTuple):

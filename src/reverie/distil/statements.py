@@ -81,6 +81,7 @@ class Candidate(NamedTuple):
     concepts: dict[str, int]  # weight in tenths of a word, in order
     variant: tuple[str, ...]  # words that would make it another fact: numbers, names, negations
     subject: frozenset[str]  # its other informative words
+    head: str = ""  # the headings of its list, with which it begins
 
     @property
     def label(self) -> str | None:
@@ -109,7 +110,9 @@ def candidates(
     out: list[Candidate] = []
     asked: Sequence[Token] = ()  # a question that is left out, if it came just before
     advice = advises(source)
-    for number, ((original, form, text, tokens, day), value, reason) in enumerate(said):
+    for number, ((original, form, text, tokens, day, head), value, reason) in enumerate(said):
+        if form is Form.HEAD:
+            continue
         required = reason.declared is not None
         words = {t.lower for t in tokens if t.word}
         weighty = form is not Form.ASIDE and reason.weighty
@@ -122,14 +125,17 @@ def candidates(
         if idle and original.endswith("?") and not stated:
             asked = tokens
             continue
-        if idle and (certain or text.casefold() in repeated or not _informs(tokens, names)):
+        listed = form is Form.TITLE or head != ""
+        if idle and not listed and (certain or text.casefold() in repeated or not _informs(tokens, names)):
             continue
         kept = tokens
         if form is not Form.CODE and form is not Form.ASIDE:
             spoken = source.speaker is not None and form is Form.PROSE
-            kept = shorten(stated or tokens, names, spoken=spoken, whole=value.must_keep and weighty)
+            front = tokens[: len(tokenize(head))] if head and text.startswith(head) and not stated else []
+            kept = shorten((stated or tokens)[len(front) :], names, spoken=spoken, whole=value.must_keep and weighty)
+            kept = [*front, *kept] if kept else []
             if not kept:
-                if not required and not weighty:
+                if not required and not weighty and not listed:
                     continue
                 kept = stated or tokens
         shown = text if len(kept) == len(tokens) else join(kept)
@@ -155,7 +161,11 @@ def candidates(
                 required=required,
                 must_keep=required or weighty,
                 reports=value.kind == "status",
-                idle=routine and certain and not required and NAMELESS.issuperset(_distinction(tokenize(original))[0]),
+                idle=routine
+                and certain
+                and not required
+                and not listed
+                and NAMELESS.issuperset(_distinction(tokenize(original))[0]),
                 kind=ROUTINE if routine else value.kind if value.kind != ROUTINE else "fact",
                 length=len(kept) + 1,
                 factor=score.factor(
@@ -170,6 +180,7 @@ def candidates(
                 concepts=score.concepts(kept),
                 variant=variant,
                 subject=subject,
+                head=head if head and shown.startswith(f"{head} ") else "",
             )
         )
     return out

@@ -19,7 +19,7 @@ def test_prose_lists_code_titles_and_asides_are_told_apart() -> None:
         ("Still the same paragraph.", Form.PROSE),
         ("one", Form.ITEM),
         ("two", Form.ITEM),
-        ("three", Form.ITEM),
+        ("[x] three", Form.ITEM),
         ("x = 1", Form.CODE),
         ("y = 2", Form.CODE),
         ("Done", Form.PROSE),
