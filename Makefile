@@ -29,7 +29,7 @@ help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
 
 run: $(VENV)/.run ## Start the host on embedded SQLite (data in ./data, or REVERIE_DATA=...)
-	REVERIE_DATA='$(REVERIE_DATA)' $(BIN)/reverie serve
+	REVERIE_DATA='$(REVERIE_DATA)' REVERIE_PRINT_KEY=true $(BIN)/reverie serve
 
 test: $(VENV)/.dev ## Run the tests (PYTEST_ARGS=... to choose)
 	@$(if $(CHROMIUM),true,echo 'No Chromium is installed: the tests of the console in a browser are left out.')

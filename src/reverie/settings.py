@@ -110,6 +110,11 @@ class Settings:
         5, "REVERIE_SCHEDULE_SECONDS", "pause between checks for due schedules; 0: no scheduler"
     )
     sweep_seconds: int = _setting(60, "REVERIE_SWEEP_SECONDS", "pause between sweeps of expired and retired text")
+    print_key: bool = _setting(
+        False,
+        "REVERIE_PRINT_KEY",
+        "print a first key and the sign-in link where the output of `reverie serve` is no terminal",
+    )
     worker: bool = _setting(True, "REVERIE_WORKER", "whether `reverie serve` also runs jobs")
     worker_concurrency: int = _setting(4, "REVERIE_WORKER_CONCURRENCY", "jobs at once in one process, on PostgreSQL")
     jobs_per_tenant: int = _setting(2, "REVERIE_JOBS_PER_TENANT", "jobs of one tenant at once, on PostgreSQL")

@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests.commands import invoke
 from tests.patience import until
 from tests.processes import Command, serve
 
@@ -32,7 +33,9 @@ class Child:
     def __init__(self, data: Path, *arguments: str, **environment: str) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OTEL_"))}
         line = ("--port", "0", "--data", str(data), *arguments)
-        self.process = self._begin(line, {**inherited, "NO_PROXY": "*", **environment})
+        # as `make run` does: the output of a test is a pipe
+        given = {"NO_PROXY": "*", "REVERIE_PRINT_KEY": "true", **environment}
+        self.process = self._begin(line, {**inherited, **given})
         self.lines: list[str] = []
         self.errors: list[str] = []
         assert self.process.stdout is not None
@@ -132,6 +135,25 @@ def read_events(
             else:
                 event = {}
     return found
+
+
+def test_a_service_leaves_no_key_and_no_link_in_its_journal(start: Callable[..., Child], tmp_path: Path) -> None:
+    child = start(REVERIE_PRINT_KEY="")
+    assert child.lines[0] == "Reverie has no keys yet. Create one: reverie keys create --tenant default"
+    made = invoke("keys", "create", "--tenant", "default", "--json", "--data", str(tmp_path / "data"))
+    with child.client(made.json["key"]) as client:
+        assert client.get("/memory/demo/entries").status_code == 200
+    assert child.stop() == 0
+    printed = "\n".join([*child.lines, *child.errors])
+    assert "rvk_" not in printed
+    assert "once=" not in printed
+
+    again = start(REVERIE_PRINT_KEY="")
+    assert again.lines == [f"listening on {again.url}"]
+    again.kill()
+    root = Path(__file__).parents[2]
+    target = subprocess.run(["make", "-n", "run"], cwd=root, check=True, capture_output=True, text=True).stdout
+    assert "REVERIE_PRINT_KEY=true" in target
 
 
 def test_first_run_use_restart_and_resume(start: Callable[..., Child]) -> None:

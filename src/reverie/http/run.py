@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 
 from reverie.core.errors import ReverieError, StoreCorrupt
 from reverie.host import Host
-from reverie.http.banner import banner, first_key, paste
+from reverie.http.banner import banner, first_key, home_tenant, paste
 from reverie.http.origin import is_loopback
 from reverie.http.paths import OwnPort
 from reverie.jobs.worker import Runner
@@ -61,12 +61,8 @@ def run(settings: Settings) -> None:
         try:
             logs.configure(settings, host.parts.redactor)
             _look_for_damage(settings, host)
-            first = first_key(host)
-            lines = paste(settings, url)
-            if first is not None:
-                print(banner(url, *first, lines), flush=True)
-            elif sys.stdout.isatty():
-                print("The command line on the same data:", *(f"    {line}" for line in lines), sep="\n", flush=True)
+            shown = settings.print_key or sys.stdout.isatty()  # a journal keeps what it is given
+            _greet(settings, host, url, shown=shown)
             tracing = traces.configured()
             app = build_app(settings, host, traces=tracing)
             app.state.console_sample = _sample
@@ -76,7 +72,8 @@ def run(settings: Settings) -> None:
             app.router.lifespan_context = _lifespan(worker, start=settings.worker and not settings.read_only)
             if settings.akashik_port:
                 app.add_middleware(OwnPort, port=settings.akashik_port, prefix="/akashik")
-            link = f"{url}/sign-in?once={app.state.console_links.make()}" if is_loopback(settings.host) else None
+            local = shown and is_loopback(settings.host)
+            link = f"{url}/sign-in?once={app.state.console_links.make()}" if local else None
             # A full collection stops every thread; over all that was loaded so far it takes 60 to 90 ms each time.
             gc.freeze()
             Server(app, url, link=link).run(sockets=listeners)
@@ -88,6 +85,20 @@ def run(settings: Settings) -> None:
     finally:
         for one in listeners:
             one.close()
+
+
+def _greet(settings: Settings, host: Host, url: str, *, shown: bool) -> None:
+    """Print a first key where there is none or, unless `shown`, the command that creates one. A terminal that has its
+    key gets the lines to paste.
+    """
+    first = first_key(host) if shown else None
+    lines = paste(settings, url)
+    if first is not None:
+        print(banner(url, *first, lines), flush=True)
+    elif sys.stdout.isatty():
+        print("The command line on the same data:", *(f"    {line}" for line in lines), sep="\n", flush=True)
+    elif not shown and not host.parts.read_only and not host.keys.all():
+        print(f"Reverie has no keys yet. Create one: reverie keys create --tenant {home_tenant(host)}", flush=True)
 
 
 def _sample() -> list[dict[str, Any]]:
