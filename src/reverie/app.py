@@ -72,6 +72,7 @@ def build_host(
             own_secrets={"model-api-key": settings.model_api_key.reveal()} if settings.model_api_key else {},
             jobs=_queue(settings),
             read_only=settings.read_only,
+            workspace_files=settings.openwop_workspace,
             agents_folder=settings.agents,
             field=FieldOptions(settings.akashik_ref, settings.akashik_level, settings.akashik_faults),
         )

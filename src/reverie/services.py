@@ -51,6 +51,8 @@ class Services:
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=TimeIds)
     read_only: bool = False
+    workspace_files: bool = True
+    """Whether OpenWOP workspace files are served. If not, no run writes MEMORY-INDEX.json, which is one of them."""
     agents_folder: str = ""
     """Folder with the manifests of agents that every tenant has."""
     agent_fixtures: bool = False

@@ -196,6 +196,8 @@ class DreamEngine:
         self._rules.check_ref(actor.tenant, plan.ref)
         if self._parts.read_only:
             raise ReadOnly()
+        if actor.run is not None and not self._parts.workspace_files:
+            plan = msgspec.structs.replace(plan, index=False)  # a run writes no file that is not served
         dream_id = dream_id or self._parts.ids.new()
         lease = f"dream/{plan.ref}"
         policy = self._rules.current(actor.tenant).policy

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 from tests.contract.doors.openwop.schemas import ERROR, FILE, LISTED_FILE, UPDATED, valid
 from tests.contract.doors.openwop.test_runs import events, fill, of_type, start
+from tests.contract.doors.openwop.test_schedules import late
 from tests.stores import on_one_store
 
 from reverie.protocols.openwop.workspace import MAX_FILE_BYTES, MAX_FILES, MAX_VERSIONS
@@ -262,6 +263,25 @@ def test_without_the_family_a_distillation_writes_no_index(make_server: Any) -> 
     assert "memory.compacted" in {event["type"] for event in found}
     assert "workspace.updated" not in {event["type"] for event in found}
     assert of_type(events(caller, run), "memory.compacted")[0]["payload"]["distillation"]["indexUpdated"] is False
+
+
+def test_without_the_family_no_run_writes_the_index_and_the_host_s_own_dreams_do(make_server: Any) -> None:
+    server = make_server(openwop_workspace=False)
+    caller = server.caller()
+    fill(caller, "night")
+    made = caller.post("schedules", {"cron": "* * * * *", "ref": "night"}).json()
+    late(server, caller, made["id"], 120_000)
+    server.host.schedules.tick(server.host.system_actor(caller.tenant))
+    found = caller.get("events?limit=1000").json()["events"]
+    assert "memory.compacted" in {event["type"] for event in found}
+    assert "workspace.updated" not in {event["type"] for event in found}
+    assert caller.get("index").json()["archives"] == []
+    filler = "Thanks everyone, that was a good and long day at the office with many pleasant words."
+    texts = [filler if n % 2 else f"We decided that service {n} listens on port {7000 + n}." for n in range(30)]
+    caller.post("memory/notes/entries", {"entries": [{"content": text} for text in texts]})
+    dream = caller.post("memory/notes/dreams", {"budget": 4000})
+    assert dream.status_code == 201, dream.status_code
+    assert [item["memoryRef"] for item in caller.get("index").json()["archives"]] == ["notes"]
 
 
 def test_a_host_without_the_family_says_so_at_every_path(make_server: Any) -> None:

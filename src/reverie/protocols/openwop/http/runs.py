@@ -15,7 +15,7 @@ from reverie.core.actor import Actor, Right
 from reverie.core.clock import to_iso
 from reverie.core.entry import Entry
 from reverie.core.errors import Conflict, Forbidden, Invalid, NotFound
-from reverie.core.run import DISTILL, END_EVENTS, Run, RunStatus
+from reverie.core.run import END_EVENTS, Run, RunStatus
 from reverie.host import Host
 from reverie.http.call import Call, needs
 from reverie.http.limits import key_of
@@ -89,7 +89,7 @@ def start(call: Call, body: RunIn, work_id: str | None) -> Response:
     run = call.host.use(Runs).start(
         call.actor,
         body.workflow_id,
-        inputs=_inputs(call, body),
+        inputs=body.inputs,
         configurable=body.configurable,
         tags=body.tags or (),
         metadata=body.metadata,
@@ -97,13 +97,6 @@ def start(call: Call, body: RunIn, work_id: str | None) -> Response:
         run_id=work_id,
     )
     return Reply({"runId": run.id, "status": run.status.value, **_urls(run)}, 201)
-
-
-def _inputs(call: Call, body: RunIn) -> dict[str, Any] | None:
-    """The inputs of a run. Where workspace files are not served, no distillation writes the index."""
-    if call.settings.openwop_workspace or body.workflow_id != DISTILL:
-        return body.inputs
-    return {**(body.inputs or {}), "indexEmitted": False}
 
 
 @router.get(
