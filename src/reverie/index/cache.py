@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 from reverie.core.lazy import np
 from reverie.core.query import Brief, Filter, Head, HybridMatch, Match, Vector
 from reverie.index import words
-from reverie.index.files import SMALLEST, Files, Saved
+from reverie.index.files import SMALLEST, Files, Saved, worn
 from reverie.index.parts import LARGEST, Parts
 from reverie.index.postings import Question
 from reverie.index.segment import Damaged, Row, build
@@ -260,7 +260,7 @@ class IndexCache:
         parts = _advanced(parts or Parts(), tx, files, name)
         if files is not None:
             files.touch(name)
-        if files is not None and parts.unsaved >= SMALLEST:
+        if files is not None and (parts.unsaved >= SMALLEST or any(map(worn, parts.parts))):
             parts = files.save(name, parts, head.hash)
         index.parts = parts
         return parts
@@ -283,22 +283,6 @@ class IndexCache:
                 name = self._files.name(memory, tx.log_key())
                 self._files.drop(name)
                 index.filed = self._files.stamp(name) is None
-
-    def tend(self, tx: IndexedTx, memory: Memory) -> None:
-        """Bring the files of a memory up to date, and merge small and worn segments. Small memories have no files."""
-        if self._files is None or not self._files.writable:
-            return
-        parts = self._ask(tx, memory, lambda parts: parts)
-        if parts.stamp is not None or parts.unsaved >= SMALLEST:
-            name = self._files.name(memory, tx.log_key())
-            with self._lock:
-                index = self._held.setdefault(memory, _Index())
-            try:
-                with index.lock:
-                    if index.parts is parts and parts.seq == tx.head().seq:
-                        index.parts = self._files.save(name, parts, tx.head().hash, thorough=True)
-            except Damaged:
-                self._give_up(tx, memory, index)
 
     def reached(self, memory: Memory) -> tuple[int, int] | None:
         """The log position of a cached index and its last entry position; None when the memory is not cached."""

@@ -53,7 +53,7 @@ _SMALL = 4 * SMALLEST
 _MANY = 4
 """Number of small segments that are merged into one."""
 _WORN = 4
-"""A segment is rewritten when one in this many of its rows is out of use."""
+"""A segment is rewritten when more than one in this many of its rows are out of use."""
 
 
 class _Column(msgspec.Struct):
@@ -98,6 +98,11 @@ class Saved(msgspec.Struct, frozen=True):
     hash: str
 
 
+def worn(part: Part) -> bool:
+    """Whether so many rows of a segment are out of use that its file is rewritten without them."""
+    return part.segment.name is not None and len(part.dead) * _WORN > max(SMALLEST, len(part.segment))
+
+
 class Files:
     """The folder of a store's segments."""
 
@@ -140,11 +145,11 @@ class Files:
         names = frozenset(listed.name for listed in manifest.segments)
         return Saved(Parts(tuple(parts), manifest.seq, manifest.last, stamp, names), manifest.hash)
 
-    def save(self, name: str, parts: Parts, log_hash: str, *, thorough: bool = False) -> Parts:
-        """Write segments that have no file yet, and the manifest. Returns the same index, mapped.
+    def save(self, name: str, parts: Parts, log_hash: str) -> Parts:
+        """Write segments that have no file yet, merge small ones, rewrite worn ones, and write the manifest.
 
-        When another process was first, or the disk is full, nothing is written and the index is returned as it is.
-        `thorough`: small segments are merged, and those with many rows out of use are rewritten.
+        Returns the same index, mapped. When another process was first, or the disk is full, nothing is written and the
+        index is returned as it is.
         """
         if not self.writable:
             return parts
@@ -157,7 +162,7 @@ class Files:
                 fresh = [part for part in parts.parts if not part.segment.name]
                 if fresh:
                     kept.append(Part(self._write(name, merged([(part.segment, part.dead) for part in fresh]))))
-                kept = self._tidied(name, [part for part in kept if part.live], thorough=thorough)
+                kept = self._tidied(name, [part for part in kept if part.live])
                 return self._publish(name, kept, parts.seq, log_hash, parts.last)
         except OSError:
             return parts
@@ -267,12 +272,12 @@ class Files:
     def _names(self, name: str) -> list[Path]:
         return [path for path in self._folder.glob(name + "*") if path.suffix not in (_LOCK, _NOTE)]
 
-    def _tidied(self, name: str, parts: list[Part], *, thorough: bool) -> list[Part]:
+    def _tidied(self, name: str, parts: list[Part]) -> list[Part]:
         small = [part for part in parts if len(part.segment) < LARGEST // 2]
-        if not thorough and len(small) < 2 * _MANY:
+        if len(small) < 2 * _MANY:
             small = [part for part in small if len(part.segment) < _SMALL]
         done = [part for part in parts if not any(part is other for other in small)]
-        if len(small) >= (2 if thorough else _MANY):
+        if len(small) >= _MANY:
             batch: list[Part] = []
             for part in [*small, None]:
                 if part is not None and sum(one.live for one in batch) + part.live <= LARGEST:
@@ -283,15 +288,10 @@ class Files:
                 batch = [part] if part is not None else []
         else:
             done += small
-        if thorough:
-            done = [
-                self._joined(name, [part], always=True) if len(part.dead) * _WORN > len(part.segment) else part
-                for part in done
-            ]
-        return done
+        return [self._joined(name, [part]) for part in done]
 
-    def _joined(self, name: str, parts: Sequence[Part], *, always: bool = False) -> Part:
-        if len(parts) == 1 and not always:
+    def _joined(self, name: str, parts: Sequence[Part]) -> Part:
+        if len(parts) == 1 and not worn(parts[0]):
             return parts[0]
         return Part(self._write(name, merged([(part.segment, part.dead) for part in parts])))
 

@@ -55,10 +55,6 @@ class ColdIndex:
         found = self._cache.known(self, self._memory, [hashed(term, key) for term in terms]) if terms else []
         return frozenset(term for term, has in zip(terms, found, strict=True) if has)
 
-    def tend(self) -> None:
-        """Bring the files of this index up to date."""
-        self._cache.tend(self, self._memory)
-
     # for the index cache: see `IndexedTx`
 
     def head(self) -> Head:

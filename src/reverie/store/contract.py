@@ -187,12 +187,6 @@ class ReadTx(SearchIndex, Protocol):
     def cosines(self, vector: Vector, positions: Sequence[int]) -> Mapping[int, Sequence[float]]:
         """The cosines of the passages of entries at these positions that have vectors of `vector`'s model."""
 
-    def tend(self) -> None:
-        """Bring the stored search index of this memory up to date, and compact it. Changes no entries.
-
-        Searches do only as much of this as they need.
-        """
-
     def index_state(self, model: str) -> tuple[int, int]:
         """(readable entries, those with a vector of `model`)."""
 

@@ -304,11 +304,6 @@ class ReadVerbs(ABC):
         events = self.read_log(after=seq - 1, limit=1)
         return events[0].hash if events else ""
 
-    def tend(self) -> None:
-        if self._tenant is not None:
-            self._cache.tend(self, (self._tenant, self._ref))
-            self.cold_index().tend()
-
     def index_gone(self, *, since: int) -> list[int]:
         """For the index cache: see `IndexedTx`."""
         bound = {"tenant": self._tenant, "since": since, "ref": self._ref}

@@ -96,12 +96,62 @@ def test_what_comes_later_is_filed_too_and_put_in_order(tx: Rows, tmp_path: Path
         tx.put(position, *own, vector=vector)
     answers(cache, tx)
     assert len(list(tmp_path.glob("*.segment"))) == 2
-    change(tx)
-    cache.tend(tx, MEMORY)
-    assert len(list(tmp_path.glob("*.segment"))) == 1
+    last = MANY + SMALLEST + 1
+    for _ in range(2):
+        for position in range(last + 1, last + SMALLEST + 1):
+            tx.put(position, "c3", f"r{position}")
+        last += SMALLEST
+        answers(cache, tx)
+    assert len(list(tmp_path.glob("*.segment"))) == 1, "four small ones are merged"
     tx.read.clear()
     assert answers(IndexCache(files=Files(tmp_path)), tx) == answers(IndexCache(), tx)
     assert tx.read[0] == 0
+
+
+def test_a_worn_index_gets_smaller_by_itself(tx: Rows, tmp_path: Path) -> None:
+    cache = IndexCache(files=Files(tmp_path))
+    answers(cache, tx)
+    (whole,) = tmp_path.glob("*.segment")
+    size = whole.stat().st_size
+    for position in range(1, MANY // 4):
+        tx.take(position)
+    answers(cache, tx)
+    assert list(tmp_path.glob("*.segment")) == [whole], "less than a quarter is out of use"
+    for position in range(MANY // 4, MANY // 3):
+        tx.take(position)
+    found = answers(cache, tx)
+    (rest,) = tmp_path.glob("*.segment")
+    assert rest.stat().st_size < size * 3 // 4
+    assert found == answers(IndexCache(), tx)
+    tx.read.clear()
+    assert answers(IndexCache(files=Files(tmp_path)), tx) == found
+    assert tx.read == [0]
+
+
+def test_an_index_that_is_not_worn_is_not_written_again(
+    tx: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = IndexCache(files=Files(tmp_path))
+    answers(cache, tx)
+    written: list[str] = []
+    monkeypatch.setattr(Files, "_put", lambda _, name, __: written.append(name))
+    for position in range(MANY + 1, MANY + 1 + SMALLEST // 2):
+        tx.put(position, "c3")
+        if position % 100 == 0:
+            tx.take(position - MANY)
+            answers(cache, tx)
+    assert written == []
+
+
+def test_a_segment_whose_passages_all_left_is_removed(tx: Rows, tmp_path: Path) -> None:
+    cache = IndexCache(files=Files(tmp_path))
+    answers(cache, tx)
+    for position in range(1, MANY + 1):
+        tx.take(position)
+    answers(cache, tx)
+    assert list(tmp_path.glob("*.segment")) == []
+    tx.put(MANY + 1, "c3")
+    assert answers(IndexCache(files=Files(tmp_path)), tx) == answers(cache, tx) == answers(IndexCache(), tx)
 
 
 def test_files_that_come_later_are_read_by_the_next_process_and_not_made_again(tx: Rows, tmp_path: Path) -> None:
@@ -175,20 +225,15 @@ def test_damaged_files_that_cannot_be_removed_do_not_hang_a_search(
 
 
 def test_damage_found_while_files_are_put_in_order_is_mended(tx: Rows, tmp_path: Path) -> None:
-    cache = IndexCache(files=Files(tmp_path))
-    answers(cache, tx)
-    chance = random.Random(2)
-    for position in range(MANY + 1, MANY + SMALLEST + 2):
-        own, vector = entry(chance)
-        tx.put(position, *own, vector=vector)
-    whole = answers(cache, tx)
-    damaged = next(iter(tmp_path.glob("*.segment")))
+    answers(IndexCache(files=Files(tmp_path)), tx)
+    for position in range(1, MANY // 3):
+        tx.take(position)
+    (damaged,) = tmp_path.glob("*.segment")
     data = bytearray(damaged.read_bytes())
     data[len(data) * 2 // 3] ^= 0xFF  # not in a column that is read before they are merged
     damaged.write_bytes(bytes(data))
-    cache = IndexCache(files=Files(tmp_path))
-    cache.tend(tx, MEMORY)
-    assert answers(cache, tx) == whole
+    assert answers(IndexCache(files=Files(tmp_path)), tx) == answers(IndexCache(), tx)
+    assert not damaged.exists()
 
 
 def test_a_note_outlasts_files_that_are_written_while_it_is_made(
@@ -196,16 +241,19 @@ def test_a_note_outlasts_files_that_are_written_while_it_is_made(
 ) -> None:
     cache, files = IndexCache(files=Files(tmp_path)), Files(tmp_path)
     answers(cache, tx)
-    real = os.fsync
+    for position in range(1, MANY // 3):
+        tx.take(position)
+    before, real = set(tmp_path.glob("*.segment")), os.fsync
 
     def meanwhile(descriptor: int) -> None:
         monkeypatch.setattr(os, "fsync", real)
-        cache.tend(tx, MEMORY)
+        answers(cache, tx)
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", meanwhile)
     name = files.name(MEMORY, KEY)
     assert files.note(name)
+    assert set(tmp_path.glob("*.segment")).isdisjoint(before)
     assert files.load(name) is None
 
 

@@ -31,8 +31,8 @@ def _small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "SMALLEST", 100)
 
 
-def fill(tx: WriteTx) -> None:
-    for n in range(COUNT):
+def fill(tx: WriteTx, first: int = 0) -> None:
+    for n in range(first, first + COUNT):
         entry = make_entry(id=f"{n}", ref="notes", content="text")
         words = ["common", f"w{n}"]
         vector = VECTOR if n == 7 else bytes([n % 50] * 32)
@@ -246,7 +246,8 @@ def _refuse(store: SqliteStore, jobs: list[object]) -> None:
 def test_files_of_a_newer_state_do_not_survive_a_restore(store: SqliteStore, path: Path, tmp_path: Path) -> None:
     store.backup(str(tmp_path / "backup.db"))
     store.write(SCOPE, purge)
-    store.read(SCOPE, lambda tx: tx.tend())
+    store.write(SCOPE, lambda tx: fill(tx, first=COUNT))
+    store.read(SCOPE, found)
     store.close()
     for name in ("", "-wal", "-shm", "-anchor"):
         path.with_name(path.name + name).unlink(missing_ok=True)
