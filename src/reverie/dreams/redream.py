@@ -32,7 +32,7 @@ from reverie.dreams.report import gate_document, output_draft, roomy, save_repor
 from reverie.dreams.snapshot import DISTILLED_FROM
 from reverie.memory.entries import Entries
 from reverie.memory.indexing import terms_and_vectors
-from reverie.memory.insertion import PreparedEntry, entry_hash
+from reverie.memory.insertion import PreparedEntry, entry_hash, session_mark
 from reverie.memory.policy import Rules
 from reverie.services import Services
 from reverie.store.contract import WriteTx
@@ -295,7 +295,8 @@ class Redream:
             "sources": len(done.derived.remaining),
             "checksum": done.report.checksum,
         }
-        seq = tx.append(NewEvent("dream.redone", "FORGET", actor.id, entry_id=entry.id, data=data))
+        mark = session_mark(tx, entry)
+        seq = tx.append(NewEvent("dream.redone", "FORGET", actor.id, entry_id=entry.id, session=mark, data=data))
         tx.insert(entry, seq=seq, terms=done.output.terms, vector=done.output.vector, minted=True)
         for source in (*(source.id for source in done.derived.remaining), *done.derived.lost):
             tx.link(Link(entry.id, source, DISTILLED_FROM))

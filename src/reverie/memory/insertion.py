@@ -19,6 +19,8 @@ from reverie.core.run import mark
 from reverie.memory.derivation import no_entry
 from reverie.store.contract import ReadTx, WriteTx
 
+HASHED = "~"
+"""Prefix of the hash of a session in the log."""
 _PAGE = 100
 
 
@@ -106,7 +108,12 @@ def session_mark(tx: ReadTx, entry: Entry) -> str | None:
     session = entry.source.session
     if session is None or entry.source.door in NAMED_SESSIONS:
         return session
-    return f"~{keyed_hash(tx.log_key(), session)[:24]}"
+    return hashed_session(tx.log_key(), session)
+
+
+def hashed_session(key: bytes, session: str) -> str:
+    """Return the hash under which the log names a session that is a label."""
+    return f"{HASHED}{keyed_hash(key, session)[:24]}"
 
 
 def entry_hash(key: bytes, entry: Entry) -> str:

@@ -18,7 +18,7 @@ import orjson
 from reverie.core.actor import Actor, Right
 from reverie.core.entry import EntryState, Scope
 from reverie.core.errors import Conflict, ReverieError, StoreBusy
-from reverie.core.event import answer_key, keyed_hash
+from reverie.core.event import Event, answer_key, keyed_hash
 from reverie.core.retry import Moved, retry
 from reverie.memory.policy import Rules
 from reverie.memory.read import ANYTHING
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 REMEMBERED_MS = 24 * 3_600_000
 _TRIES = 50
 MAX_LOG_PAGE = 10_000
+_WRITTEN = ("memory.recorded", "memory.written")
+"""Events that name the session of their unit whenever it has one."""
 
 
 class _Repeated(Exception):
@@ -322,7 +324,7 @@ class Field:
             found = (
                 event.document()
                 for event in each_event(tx, after=after_seq)
-                if (session is None or event.session == session) and view.enters(event.session)
+                if (session is None or session in view.logged(event.session)) and _is_known(tx, view, event)
             )
             return {"events": list(islice(found, limit)), "head_seq": head.seq, "head_hash": head.hash}
 
@@ -361,6 +363,16 @@ class Field:
             if made is error:
                 raise
             raise made from error
+
+
+def _is_known(tx: ReadTx, view: View | CredentialView, event: Event) -> bool:
+    """Whether a reader of the log may know of an event. One that names no session is of its unit's session."""
+    if event.session is not None or event.entry_id is None or event.type in _WRITTEN:
+        return view.enters_logged(event.session)
+    entry = tx.get(event.entry_id, where=ANYTHING)
+    if entry is not None and entry.state is EntryState.ERASED:
+        entry = as_born(tx, entry)
+    return entry is None or view.enters_logged(entry.source.session)
 
 
 def _named(tx: ReadTx, ready: Ready, envelope: Envelope) -> Ready:

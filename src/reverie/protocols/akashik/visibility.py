@@ -14,6 +14,7 @@ import msgspec
 
 from reverie.core.entry import Entry, EntryState
 from reverie.core.query import Filter
+from reverie.memory.insertion import HASHED, hashed_session
 from reverie.protocols.akashik.units import TYPES, type_of_kind
 from reverie.store.contract import ReadTx
 
@@ -34,6 +35,7 @@ class View:
         self._authority = authority
         self._session_id = session_id
         self._sessions: dict[str, FieldSession | None] = {}
+        self._hashed: dict[str, str] | None = None
 
     def sees(self, entry: Entry) -> bool:
         """Whether the unit is visible from the session that the envelope names."""
@@ -87,6 +89,26 @@ class View:
     def enters(self, session_id: str | None) -> bool:
         """Whether the agent may know what happened in a session."""
         return self._level < 3 or self._member(session_id)
+
+    def logged(self, session_id: str | None) -> tuple[str | None, ...]:
+        """The sessions that a name in the log may mean: where it is a hash, also the session of that hash.
+
+        Entries of other interfaces log the hash of their session. An agent may name a session like any hash, so that
+        both names have to be open to it.
+        """
+        if session_id is None or not session_id.startswith(HASHED):
+            return (session_id,)
+        if self._hashed is None:
+            from reverie.protocols.akashik.operations.sessions import each_session
+
+            key = self._tx.log_key()
+            self._hashed = {hashed_session(key, session.id): session.id for session in each_session(self._tx)}
+        meant = self._hashed.get(session_id)
+        return (session_id,) if meant is None else (session_id, meant)
+
+    def enters_logged(self, session_id: str | None) -> bool:
+        """Whether the agent may know what happened in a session that an event names."""
+        return self._level < 3 or all(map(self._member, self.logged(session_id)))
 
     def allows(self, kinds: Iterable[str], session_id: str | None) -> bool:
         """Whether the role rules and minimum authority of a session allow every one of these types."""
@@ -152,6 +174,12 @@ class CredentialView:
 
     def enters(self, session_id: str | None) -> bool:
         return self._anyone.enters(session_id) or any(view.enters(session_id) for view in self._each())
+
+    def logged(self, session_id: str | None) -> tuple[str | None, ...]:
+        return self._anyone.logged(session_id)
+
+    def enters_logged(self, session_id: str | None) -> bool:
+        return self._anyone.enters_logged(session_id) or any(view.enters_logged(session_id) for view in self._each())
 
     def _each(self) -> Sequence[View]:
         """The views of its agents, read when they are needed."""

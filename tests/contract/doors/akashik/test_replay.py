@@ -138,6 +138,60 @@ def test_a_closed_session_is_replayed_by_its_members_only(join: Callable[..., An
     assert replay(owner.inside("closed"), unit)["total_events"] == 1
 
 
+def test_units_of_other_interfaces_in_a_closed_session_are_replayed_by_its_members_only(
+    join: Callable[..., Any], boss: Any, server: Any
+) -> None:
+    owner = join(boss.caller, authority_level=8)
+    owner("SESSION", {"action": "create", "session": {"id": "closed", "goal": "g"}})
+    here = {"ref": "akashik", "source": {"session": "closed"}}
+    unit, pinned = (boss.caller.put(f"The key is under mat {n}.", **here) for n in range(2))
+    entry = f"memory/akashik/entries/{pinned}"
+    assert boss.caller.delete(entry).status_code in (200, 204)
+    assert boss.caller.post(f"{entry}/restore", {}).status_code == 200
+    outsider = join(server.caller(boss.caller.tenant, authority=4))
+    for name in (unit, pinned):
+        outsider.refused("UNIT_NOT_FOUND", "REPLAY", {"target_type": "memory_unit", "target_id": name})
+    pointing = outsider.record("See there.", relations=[{"type": "informs", "target_id": pinned}])
+    assert {line["memory_unit_id"] for line in replay(outsider, pointing)["timeline"]} == {pointing}
+    seen = outsider.caller.get("/akashik/v1/field/log").json()["events"]
+    assert not {unit, pinned} & {event["memory_unit_id"] for event in seen}
+    inside = owner.inside("closed")
+    assert replay(inside, unit)["total_events"] == 1
+    kinds = [line["event_type"] for line in replay(inside, pinned)["timeline"]]
+    assert kinds == ["memory.written", "memory.deleted", "memory.restored"]
+    assert {unit, pinned} <= {line["memory_unit_id"] for line in replay(inside, "closed", "session")["timeline"]}
+    found = boss.caller.get("/akashik/v1/field/log?session_id=closed").json()["events"]
+    assert {unit, pinned} <= {event["memory_unit_id"] for event in found}
+
+
+def test_a_session_named_like_the_hash_of_another_opens_it_to_nobody(
+    join: Callable[..., Any], boss: Any, server: Any
+) -> None:
+    owner = join(boss.caller, authority_level=8)
+    owner("SESSION", {"action": "create", "session": {"id": "closed", "goal": "g"}})
+    unit = boss.caller.put("The key is under the mat.", ref="akashik", source={"session": "closed"})
+    everything = boss.caller.get("/akashik/v1/field/log").json()["events"]
+    (mark,) = {event["session_id"] for event in everything if event["memory_unit_id"] == unit}
+    outsider = join(server.caller(boss.caller.tenant, authority=6), authority_level=6)
+    outsider("SESSION", {"action": "create", "session": {"id": mark, "goal": "g"}})
+    outsider.refused("UNIT_NOT_FOUND", "REPLAY", {"target_type": "memory_unit", "target_id": unit})
+    asked = {"target_type": "session", "target_id": mark, "depth": "full_trace"}
+    assert unit not in outsider.inside(mark).send("REPLAY", asked).text
+    assert unit not in outsider.caller.get("/akashik/v1/field/log").text
+    own = outsider.inside(mark).record("Mine alone.")
+    owner.refused("UNIT_NOT_FOUND", "REPLAY", {"target_type": "memory_unit", "target_id": own})
+
+
+def test_a_role_replays_nothing_of_other_interfaces_that_is_hidden_from_it(join: Callable[..., Any], boss: Any) -> None:
+    intern = join(boss.caller, role="intern")
+    rules = {"role_rules": [{"role": "intern", "deny_types": ["observation"]}]}
+    session = {"id": "dam", "members": [intern.id], "policy": rules}
+    boss("SESSION", {"action": "create", "session": session})
+    unit = boss.caller.put("The dam leaks.", ref="akashik", source={"session": "dam"})
+    assert replay(boss.inside("dam"), unit)["total_events"] == 1
+    intern.inside("dam").refused("UNIT_NOT_FOUND", "REPLAY", {"target_type": "memory_unit", "target_id": unit})
+
+
 def test_a_role_replays_nothing_made_of_types_that_are_hidden_from_it(join: Callable[..., Any], boss: Any) -> None:
     intern = join(boss.caller, role="intern")
     rules = {"role_rules": [{"role": "intern", "deny_types": ["decision"]}]}

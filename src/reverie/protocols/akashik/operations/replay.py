@@ -68,17 +68,24 @@ class Log:
         self.born: dict[str, Event] = {}
         self.sessions: set[str] = set()
         entered: list[Event] = []
+        homes: dict[str, str | None] = {}
         for event in events:
+            if event.data.get("ref", ref) != ref:
+                continue
             if event.session is not None:
-                self.sessions.add(event.session)
-            if view.enters(event.session) and event.data.get("ref", ref) == ref:
+                self.sessions.update(filter(None, view.logged(event.session)))
+            home = event.session
+            if event.entry_id is not None:  # an event that names no session is of its unit's
+                first = homes.setdefault(event.entry_id, home)
+                home = first if home is None else home
+            if view.enters_logged(home):
                 entered.append(event)
         drafts, denied, conflicts = self._find_hidden(entered, view, agent_id)
         for event in entered:
             if event.entry_id in drafts or event.entry_id in denied:
                 continue
             if event.conflict_id not in conflicts or not event.type.startswith("conflict."):
-                self._add(event)
+                self._add(event, view)
 
     def _find_hidden(self, events: Iterable[Event], view: View, agent_id: str) -> tuple[set[str], set[str], set[str]]:
         """Return the ids of other agents' drafts, of units of denied types and syntheses made from those, and of
@@ -91,7 +98,8 @@ class Log:
                 self.born[unit] = event
                 if data.get("mode") == "draft" and event.actor != agent_id:
                     drafts.add(unit)
-                if not view.allows((type_of_kind(str(data.get("kind", ""))),), event.session):
+                kinds = (type_of_kind(str(data.get("kind", ""))),)
+                if not all(view.allows(kinds, session) for session in view.logged(event.session)):
                     denied.add(unit)
             if unit is not None and not denied.isdisjoint(_originals(event)):
                 denied.add(unit)
@@ -99,7 +107,7 @@ class Log:
                 conflicts.add(str(event.conflict_id))
         return drafts, denied, conflicts
 
-    def _add(self, event: Event) -> None:
+    def _add(self, event: Event, view: View) -> None:
         seq = event.seq
         self.events[seq] = event
         if event.entry_id is not None:
@@ -109,8 +117,9 @@ class Log:
             self.of_conflict[event.conflict_id].append(seq)
         if event.task_id is not None:
             self.of_task[event.task_id].append(seq)
-        if event.session is not None:
-            self.of_session[event.session].append(seq)
+        for session in view.logged(event.session):
+            if session is not None:
+                self.of_session[session].append(seq)
         if event.type == "conflict.detected" and event.conflict_id is not None:
             for side in ("unit_a", "unit_b"):
                 self.conflicts_of[str(event.data.get(side))].add(event.conflict_id)
