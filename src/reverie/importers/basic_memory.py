@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reverie.importers.pages import MarkdownFile, files, other_files, page
-from reverie.importers.record import CHUNK, OVERLAP, Item, Record, in_pieces, labels, moment
+from reverie.importers.record import CHUNK, OVERLAP, Item, Record, in_pieces, labels, moment, whole
 
 _OBSERVATION = re.compile(r"\[([^\[\]]{1,60})\]\s+(.+)$", re.DOTALL)
 _RELATION = re.compile(r"(?:(.{1,80}?)\s+)?\[\[([^\]]{1,200})\]\](?:\s+\((.+)\))?$", re.DOTALL)
@@ -76,6 +76,13 @@ def _note(found: MarkdownFile, name: str) -> Iterator[Item]:
     if text:
         body = "\n\n".join(text)
         record = Record(
-            f"{note}\0text", body, f"{name}, line {start}", tags=tags, subject=title, attributes=about, created_at=at
+            f"{note}\0text",
+            body,
+            f"{name}, line {start}",
+            tags=tags,
+            subject=title,
+            attributes=about,
+            created_at=at,
+            file="" if front.get("permalink") else whole(found.path),
         )
         yield from in_pieces(record, size=CHUNK, overlap=OVERLAP)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reverie.importers.pages import Block, MarkdownFile, files, page
-from reverie.importers.record import Item, Record, Skipped, content_text, damaged, in_pieces, json_lines, moment
+from reverie.importers.record import Item, Record, Skipped, content_text, damaged, in_pieces, json_lines, moment, whole
 from reverie.search.context import without_blocks
 
 EXPECTED = 'a line of a transcript: {"type": ..., "message": ...}'
@@ -115,6 +115,7 @@ def _memory(found: MarkdownFile, name: str) -> Iterator[Record]:
         name,
         tags=(kind[:100],) if isinstance(kind, str) and kind else (),
         attributes={"file": name, "name": title, "description": str(front["description"])[:500]},
+        file=whole(found.path),
     )
     yield from in_pieces(record)
 
@@ -160,5 +161,6 @@ def _transcript(path: Path, root: Path) -> Iterator[Item]:
             role=line["type"],
             session=str(line.get("sessionId") or path.stem)[:256],
             created_at=moment(line.get("timestamp")),
+            file="" if line.get("uuid") else whole(path),
         )
         yield from in_pieces(record)

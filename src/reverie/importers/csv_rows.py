@@ -41,7 +41,7 @@ def read(path: Path) -> Iterator[Item]:
             if len(values) != len(header):
                 expected = f"expected {len(header)} values as in the header, found {len(values)}."
                 raise damaged(path, expected, lines.line_num)
-            yield from row(_fields(header, values), f"{path.name}, line {lines.line_num}", order)
+            yield from row(_fields(header, values), f"{path.name}, line {lines.line_num}", order, path)
     except csv.Error as fault:
         raise damaged(path, f"expected CSV ({fault}).", lines.line_num) from None
 

@@ -18,10 +18,13 @@ from reverie.importers.record import (
     json_lines,
     labels,
     moment,
+    whole,
 )
 
 TEXTS = ("content", "text", "memory", "fact", "note", "message", "body")
 EXPECTED = f"a JSON text, or an object with one of {', '.join(TEXTS)}"
+_UNIQUE = 20
+"""Characters from which on an id is taken for one that no other file has."""
 TIMES = {"created_at", "timestamp"}
 KNOWN = {*TEXTS, *TIMES, "id", "kind", "type", "tags", "subject", "user_id", "session", "role"}
 
@@ -40,9 +43,11 @@ def read(path: Path) -> Iterator[Item]:
         if isinstance(line, dict) and {"ref", "id", "content", "version", "seq"} <= set(line):
             yield entry_record(line, str(line["content"]), path, place, number)
         elif isinstance(line, str):
-            yield from row({"text": line}, place, number) if line.strip() else [Skipped(place, "a line without text")]
+            yield from (
+                row({"text": line}, place, number, path) if line.strip() else [Skipped(place, "a line without text")]
+            )
         elif isinstance(line, dict) and any(isinstance(line.get(name), str) for name in TEXTS):
-            yield from row(line, place, number)
+            yield from row(line, place, number, path)
         else:
             raise damaged(path, f"{place}: expected {EXPECTED}.")
 
@@ -63,8 +68,11 @@ def _first(head: bytes) -> bytes:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
 
 
-def row(fields: Mapping[str, Any], place: str, order: int) -> Iterator[Item]:
-    """A row of any table. The usual names are understood; the other fields become attributes."""
+def row(fields: Mapping[str, Any], place: str, order: int, path: Path) -> Iterator[Item]:
+    """A row of any table. The usual names are understood; the other fields become attributes.
+
+    A short id, such as a number, names a row of this file; a long one, such as a UUID, that row in any file.
+    """
     content = next(
         (str(fields[name]) for name in TEXTS if isinstance(fields.get(name), str) and fields[name].strip()), ""
     )
@@ -90,5 +98,6 @@ def row(fields: Mapping[str, Any], place: str, order: int) -> Iterator[Item]:
         role=role,
         session=str(session)[:256] if session else None,
         created_at=at,
+        file=whole(path) if len(key) < _UNIQUE else "",
     )
     yield from in_pieces(record)

@@ -8,7 +8,7 @@ from typing import Any
 
 from reverie.importers.entry_file import FORMAT, entry_record
 from reverie.importers.pages import MarkdownFile, files, other_files, page
-from reverie.importers.record import CHUNK, OVERLAP, Item, Record, Skipped, in_pieces, labels, moment
+from reverie.importers.record import CHUNK, OVERLAP, Item, Record, Skipped, in_pieces, labels, moment, whole
 
 _ENDINGS = (".md", ".markdown")
 
@@ -53,5 +53,6 @@ def _sections(found: MarkdownFile, name: str) -> Iterator[Item]:
             tags=labels(found.front.get("tags") or ()),
             attributes=about,
             created_at=at,
+            file=whole(found.path),
         )
         yield from in_pieces(record, size=CHUNK, overlap=OVERLAP)

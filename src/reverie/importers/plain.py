@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reverie.importers.pages import files, other_files
-from reverie.importers.record import Item, Record, Skipped, pieces, text_of
+from reverie.importers.record import Item, Record, Skipped, pieces, text_of, whole
 
 _ENDINGS = (".txt", ".text", ".log", ".rst", ".org")
 
@@ -28,5 +28,6 @@ def read(path: Path) -> Iterator[Item]:
             yield Skipped(name, "a file without text")
         for number, piece in enumerate(found, 1):
             about = {"file": name, "piece": number, "of": len(found)}
-            yield Record(f"{name}\0{number}", piece, f"{name}, piece {number}", attributes=about)
+            place = f"{name}, piece {number}"
+            yield Record(f"{name}\0{number}", piece, place, attributes=about, file=whole(one))
     yield from other_files(path, *_ENDINGS)

@@ -55,6 +55,8 @@ class Record(Struct, frozen=True):
     """A tag by which programs find it, and by which its next version replaces it."""
     links: tuple[tuple[str, str], ...] = ()
     """(key of another record, its relation to this one)."""
+    file: str = ""
+    """The whole path of the file within which the key names it; empty where the key is enough."""
     exact_id: str | None = None
     """Set for an entry that Reverie exported: it is stored under its own id, as it was."""
 
@@ -84,6 +86,11 @@ def member(owner: Mapping[str, Any], name: str, kind: type[T], path: Path, place
     if not isinstance(value, kind):
         raise damaged(path, f'{place}: expected "{name}" as {"a list" if kind is list else "an object"}.')
     return value
+
+
+def whole(path: Path) -> str:
+    """The path of a file from the root: what tells it from files of the same name."""
+    return str(path.resolve())
 
 
 def digest(*parts: str) -> str:

@@ -1,7 +1,8 @@
 """Inspection of a source, import of its records, and undo.
 
 Every record is stored through the ordinary write path under an id made from its source: storing it again is storing it
-once. A record whose words changed replaces its earlier version. What was forgotten or erased stays so.
+once. A record whose words changed replaces its earlier version; where its key is unique in its file alone, that of the
+same file. What was forgotten or erased stays so.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from reverie.core.actor import Actor
 from reverie.core.canonical import canonical
@@ -90,7 +92,17 @@ class Undone(Struct, frozen=True):
 class Importer:
     """Imports one source, on an embedded host or a remote one."""
 
-    def __init__(self, host: Host, actor: Actor, path: Path, *, format: str, ref: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        host: Host,
+        actor: Actor,
+        path: Path,
+        *,
+        format: str,  # noqa: A002
+        ref: str | None = None,
+        piped: bool = False,
+    ) -> None:
+        """`piped`: the path is a copy of what came through a pipe, so that it says nothing about the source."""
         self.id = TimeIds().new()
         """For `undo`, also of an import that was interrupted."""
         self._host = host
@@ -99,6 +111,11 @@ class Importer:
         self._format = format
         self._reader = load(format)
         self._ref = ref
+        self._piped = piped
+        self._former: dict[str, str] = {}
+        """The marks that earlier releases gave records of files, by today's: they lack the folder of the file."""
+        self._known = False
+        """Whether most of the records that are named by their file are stored already: it was imported before."""
         self._there: dict[tuple[str, str], tuple[EntryState, int] | None] = {}
         self._total = self._kept = 0
 
@@ -110,7 +127,7 @@ class Importer:
         skipped: Counter[str] = Counter()
         refs: Counter[str] = Counter()
         places: list[tuple[str, str]] = []
-        new = duplicates = restored = count = 0
+        new = duplicates = restored = count = known = unknown = 0
         seen: set[tuple[str, str]] = set()
         policy = self._host.rules.policy(self._actor)
         for items in _chunks(self._items(), _BATCH):
@@ -127,6 +144,9 @@ class Importer:
             spots = [_place(ref, draft) for ref, draft in drafts]
             states = self._states(spots)
             for place, origin, (ref, draft), stored in zip(spots, origins, drafts, states, strict=True):
+                if draft.replaces in self._former:
+                    known += stored is not None
+                    unknown += stored is None
                 if place in seen or (stored is not None and stored[0] is not EntryState.RETRACTED):
                     duplicates += 1
                 elif stored is not None:
@@ -142,7 +162,7 @@ class Importer:
                 progress(count, 0)
         if not count:
             raise Invalid(f"{self._path.name} has nothing in it. Nothing was stored.", code="import_damaged")
-        self._total = new
+        self._total, self._known = new, known > unknown
         return SourceSummary(
             self._format, new, duplicates, restored, dict(findings), dict(skipped.most_common()), places, dict(refs)
         )
@@ -173,7 +193,7 @@ class Importer:
                 done = self._host.lifecycle.change_many(self._actor, ref, "restore", back).get("done", 0)
                 restored += done
                 duplicates += len(back) - done
-            receipts = self._put(ref, new)
+            receipts = self._put(ref, self._claimed(ref, new))
             stored += len(receipts)
             self._kept = stored + restored
             duplicates += len(new) - len(receipts)
@@ -195,6 +215,19 @@ class Importer:
             with suppress(NotFound, Held):
                 self._host.lifecycle.delete(self._actor, ref, old)
         return len(readable)
+
+    def _claimed(self, ref: str, drafts: list[Draft]) -> list[Draft]:
+        """The drafts of a source that was imported before, so that they replace versions with a former mark too."""
+        former = {self._former[str(draft.replaces)] for draft in drafts if draft.replaces in self._former}
+        if not former or not self._known:
+            return drafts
+        page = self._host.reader.page(self._actor, ref, Filter(any_tags=tuple(sorted(former))), limit=_EVENTS)
+        there = former & {tag for entry in page.items for tag in entry.tags}
+        claimed = []
+        for draft in drafts:
+            mark = self._former.get(str(draft.replaces))
+            claimed.append(replace(draft, tags=(*draft.tags, mark), replaces=mark) if mark in there else draft)
+        return claimed
 
     def _items(self) -> Iterator[Item]:
         """Yield the items of the source. Raises Invalid where it cannot be read."""
@@ -287,7 +320,12 @@ class Importer:
         if record.exact_id is not None:
             mark, entry_id, attributes = None, record.exact_id, dict(record.attributes)
         else:
-            mark = record.mark if record.mark and self._ref is None else f"~source:{digest(self._format, record.key)}"
+            mark = f"~source:{digest(self._format, record.key)}"
+            if record.mark and self._ref is None:
+                mark = record.mark
+            elif record.file and not self._piped:
+                former, mark = mark, f"~source:{digest(self._format, record.file, _key_within(record))}"
+                self._former[mark] = former
             entry_id = digest(self._format, record.key, record.content)
             origin = {"format": self._format, "place": _sound(record.place[:300])}
             attributes = {**_sound(record.attributes), "import": origin}
@@ -360,6 +398,12 @@ def _replaced(host: Host, actor: Actor, by: Mapping[str, int]) -> Iterator[tuple
         if len(events) < _EVENTS:
             return
         after = events[-1].seq
+
+
+def _key_within(record: Record) -> str:
+    """The key without the name of the file, which is another when a folder above it or below is imported."""
+    name, _, rest = record.key.partition("\0")
+    return rest if record.file.endswith(f"/{name}") else record.key
 
 
 def _place(ref: str, draft: Draft) -> tuple[str, str]:

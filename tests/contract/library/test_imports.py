@@ -81,19 +81,97 @@ def test_an_import_is_taken_back_and_brought_back(memory: reverie.Memory, tmp_pa
 
 
 def test_an_undo_brings_back_the_versions_that_the_import_replaced(memory: reverie.Memory, tmp_path: Path) -> None:
-    """Two files of one name: the second replaces the first, says so, and gives it back."""
-    for folder, words in (("one", "Alpha."), ("two", "Beta.")):
-        (tmp_path / folder).mkdir()
-        sources.write(tmp_path / folder / "notes.txt", words)
-    first = importer(memory, tmp_path / "one" / "notes.txt", "text").store()
-    second = importer(memory, tmp_path / "two" / "notes.txt", "text").store()
+    """A file that changed: its new words replace the earlier ones, which an undo gives back."""
+    path = sources.write(tmp_path / "notes.txt", "Alpha.")
+    first = importer(memory, path, "text").store()
+    sources.write(path, "Beta.")
+    second = importer(memory, path, "text").store()
     assert (first.replaced, second.replaced, texts(memory)) == (0, 1, ["Beta."])
     assert undo(memory.host, memory.actor, second.id).restored == 1
     assert texts(memory) == ["Alpha."]
-    back = importer(memory, tmp_path / "two" / "notes.txt", "text").store()
+    back = importer(memory, path, "text").store()
     assert (back.restored, back.replaced, texts(memory)) == (1, 1, ["Beta."])
     assert undo(memory.host, memory.actor, second.id).restored == 1
     assert (texts(memory), memory.verify().ok) == (["Alpha."], True)
+
+
+FILES = {
+    "markdown": ("notes.md", "# Tea\n\n{} drinks tea.\n\n# Club\n\n{} rows."),
+    "text": ("notes.txt", "{} drinks tea."),
+    "csv": ("rows.csv", "id,text\n1,{} drinks tea.\n2,{} rows.\n"),
+    "jsonl": ("rows.jsonl", '{{"id": 1, "text": "{} drinks tea."}}\n'),
+    "claude-code": ("memory.md", "---\ndescription: tea\n---\n{} drinks tea."),
+    "basic-memory": ("home.md", "{} drinks tea."),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_one_name_in_two_folders_are_two(memory: reverie.Memory, tmp_path: Path, name: str) -> None:
+    file, words = FILES[name]
+    paths = {}
+    for who in ("Ana", "Ben"):
+        (tmp_path / who).mkdir()
+        paths[who] = sources.write(tmp_path / who / file, words.format(who, who))
+        done = importer(memory, paths[who], name).store()
+        assert (done.entries, done.duplicates, done.replaced) == (words.count("{} "), 0, 0)
+    both = texts(memory)
+    assert len(both) == 2 * words.count("{} ")
+    for path in paths.values():
+        assert importer(memory, path, name).store().entries == 0
+    sources.write(paths["Ana"], words.format("Cleo", "Ana"))
+    changed = importer(memory, paths["Ana"], name).store()
+    assert (changed.entries, changed.replaced) == (1, 1)
+    assert "Ana drinks tea" not in str(texts(memory))
+    assert "Cleo drinks tea" in str(texts(memory))
+    assert "Ben drinks tea" in str(texts(memory))
+    assert undo(memory.host, memory.actor, changed.id).restored == 1
+    assert texts(memory) == both
+
+
+def test_a_file_is_the_same_in_an_import_of_any_folder_above_it(memory: reverie.Memory, tmp_path: Path) -> None:
+    (tmp_path / "team").mkdir()
+    path = sources.write(tmp_path / "team" / "notes.md", "# Tea\n\nAna drinks tea.")
+    for folder in (tmp_path, tmp_path / "team", path):
+        importer(memory, folder, "markdown").store()
+    assert texts(memory) == ["Tea\nAna drinks tea."]
+
+
+def test_a_long_id_names_a_row_in_any_file(memory: reverie.Memory, tmp_path: Path) -> None:
+    row = {"id": "0191d4b2-7a30-7c11-9f3e-2b6d5e8a1c04", "text": "Ana drinks tea."}
+    importer(memory, sources.write(tmp_path / "monday.jsonl", json.dumps(row)), "jsonl").store()
+    changed = sources.write(tmp_path / "tuesday.jsonl", json.dumps(row | {"text": "Ana drinks coffee."}))
+    assert importer(memory, changed, "jsonl").store().replaced == 1
+    assert texts(memory) == ["Ana drinks coffee."]
+
+
+def test_what_was_imported_under_the_name_of_a_file_alone_is_still_known(
+    memory: reverie.Memory, tmp_path: Path
+) -> None:
+    """Earlier releases knew a record by its file's name below the imported folder, as what comes through a pipe is."""
+    old = tmp_path / "old"
+    old.mkdir()
+    for number in range(3):
+        sources.write(old / f"{number}.md", f"Note {number}.")
+    done = Importer(memory.host, memory.actor, old, format="markdown", piped=True).store()
+    again = importer(memory, old, "markdown")
+    assert (again.look().duplicates, again.store().entries) == (3, 0)
+
+    other = tmp_path / "other"
+    other.mkdir()
+    sources.write(other / "1.md", "Another note.")
+    stranger = importer(memory, other, "markdown")
+    assert (stranger.look().entries, stranger.store().replaced) == (1, 0)
+
+    for words in ("Changed.", "Changed again."):
+        sources.write(old / "1.md", words)
+        again = importer(memory, old, "markdown")
+        assert again.look().entries == 1
+        changed = again.store()
+        assert (changed.entries, changed.replaced) == (1, 1)
+        assert texts(memory) == ["Another note.", words, "Note 0.", "Note 2."]
+    assert undo(memory.host, memory.actor, changed.id).restored == 1
+    assert undo(memory.host, memory.actor, done.id).entries == 2
+    assert texts(memory) == ["Another note.", "Changed."]
 
 
 def test_an_undo_brings_back_no_version_of_the_same_import(memory: reverie.Memory, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def import_memory(
             return
         if check:
             raise Invalid("--check is for bundles; use --dry-run.")
-        _records(path, name, ref, at, dry_run=dry_run, yes=yes)
+        _records(path, name, ref, at, dry_run=dry_run, yes=yes, piped=path != Path(words[-1]))
 
 
 def _check_format(words: list[str]) -> None:
@@ -74,12 +74,12 @@ def _check_format(words: list[str]) -> None:
         raise Invalid("The id of the import is missing: reverie import undo ID")
 
 
-def _records(path: Path, name: str, ref: str | None, at: At, *, dry_run: bool, yes: bool) -> None:
+def _records(path: Path, name: str, ref: str | None, at: At, *, dry_run: bool, yes: bool, piped: bool) -> None:
     from reverie.importers.run import Importer
 
     with ExitStack() as stack:
         opened = stack.enter_context(_open(at, dry_run))
-        importer = Importer(opened.host, opened.actor, path, format=name, ref=ref)
+        importer = Importer(opened.host, opened.actor, path, format=name, ref=ref, piped=piped)
         with progress("reading") as report:
             look = importer.look(progress=report)
         if not at.json:
