@@ -308,8 +308,22 @@ class IndexCache:
         """
         if self._files is None:
             return []
-        names = [self._files.name(one, key) for one in (memory, cold_memory(memory))]
-        return [name for name in names if self._files.note(name)]
+        noted: list[str] = []
+        try:
+            for one in (memory, cold_memory(memory)):
+                name = self._files.name(one, key)
+                if self._files.note(name):
+                    noted.append(name)
+        except BaseException:
+            for name in noted:
+                self._files.unnote(name)
+            raise
+        return noted
+
+    def leave(self, name: str) -> None:
+        """Leave a note for the process that finds it: see `Files.leave`."""
+        if self._files is not None:
+            self._files.leave(name)
 
     def unnote(self, name: str) -> None:
         """Remove a note, because nothing was destroyed."""

@@ -10,9 +10,10 @@ says where each column is. Columns have a checksum for every 64 KiB, verified wh
 vector has a checksum of its own. A writer takes the lock of the memory, and gives up when it is taken.
 
 Text that is destroyed in the store leaves the files before the caller gets the answer. Before the commit a note records
-that the files of a memory must be scrubbed; after the commit they are, and the note is removed. Files that are found
-with a note are removed, not used. The lock file holds the log position of the last scrub: an index that was read from
-the store before that position is never written.
+that the files of a memory must be scrubbed; after the commit they are, and the note is removed. A process keeps a lock
+on its note until then, so no other process removes it while it is needed. Files that are found with a note are removed,
+not used. The lock file of a memory exists before its first segment. It holds the log position of the last scrub: an
+index that was read from the store before that position is never written.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ import hashlib
 import mmap
 import os
 import secrets
+import threading
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from reverie.core.files import make_folder, open_new
+from reverie.core.files import make_file, make_folder, open_new
 from reverie.core.lazy import np
 from reverie.index.parts import LARGEST, Part, Parts
 from reverie.index.segment import Damaged, Seen, Segment, Vectors, merged
@@ -91,6 +93,15 @@ class _Manifest(msgspec.Struct):
     segments: list[_Listed]
 
 
+class _Note(NamedTuple):
+    """A note of this process."""
+
+    file: int
+    """Its descriptor, which is locked."""
+    stale: bool
+    """Whether it was there before, from a process that died: then nothing in the files can be trusted."""
+
+
 class Saved(msgspec.Struct, frozen=True):
     """The index of a memory as found in files, and the hash of the log at its position."""
 
@@ -110,6 +121,8 @@ class Files:
         self._folder = folder
         self.writable = not read_only and fcntl is not None
         self._idle_seconds = idle_seconds
+        self._lock = threading.Lock()
+        self._notes: dict[str, list[_Note]] = {}
 
     def name(self, memory: tuple[int, str], key: bytes) -> str:
         """The prefix of the file names of a memory."""
@@ -173,6 +186,7 @@ class Files:
             return segment
         try:
             make_folder(self._folder)
+            make_file(self._folder / (name + _LOCK))
             return self._write(name, segment)
         except OSError:
             return segment
@@ -180,22 +194,48 @@ class Files:
     def note(self, name: str) -> bool:
         """Note on disk, before a commit that destroys text, that the files of a memory must be scrubbed.
 
-        False when the memory has no files.
+        False when the memory never had files. Must be followed by `scrub`, `unnote` or `leave`.
         """
-        if not self.writable or not self._names(name):
+        if not self._ever_filed(name):
             return False
-        with os.fdopen(open_new(self._folder / (name + _NOTE), append=True), "wb") as file:
-            os.fsync(file.fileno())
-        self._sync()
-        return True
+        path = self._folder / (name + _NOTE)
+        while True:
+            fresh = make_file(path)
+            file = open_new(path, append=True)
+            try:
+                note = _Note(file, stale=not fresh and _alone(file))
+                fcntl.flock(file, fcntl.LOCK_SH)
+                if _is_at(file, path):  # and not removed in between
+                    os.fsync(file)
+                    self._sync()
+                    with self._lock:  # a stale one is given back last
+                        notes = self._notes.setdefault(name, [])
+                        notes.insert(0 if note.stale else len(notes), note)
+                    return True
+            except BaseException:
+                os.close(file)
+                raise
+            os.close(file)
+
+    def leave(self, name: str) -> bool:
+        """Leave a note on disk for the process that finds it: the outcome of the commit is unknown.
+
+        Returns whether it may be removed: False when a process that died needs it too.
+        """
+        with self._lock:
+            notes = self._notes.get(name)
+            note = notes.pop() if notes else None
+        if note is not None:
+            os.close(note.file)
+        return note is not None and not note.stale
 
     def unnote(self, name: str) -> None:
-        """Remove the note: the commit did not happen, or the files are scrubbed.
+        """Remove the note, because the commit did not happen.
 
         Faults of the disk are ignored: where a note stays, the files are removed later.
         """
-        with suppress(OSError):
-            (self._folder / (name + _NOTE)).unlink(missing_ok=True)
+        if self.leave(name):
+            self._remove_note(name)
 
     def scrub(self, name: str, positions: Sequence[int], seq: int) -> None:
         """Rewrite every segment that has one of these positions, without them. Waits for the lock of the memory.
@@ -204,26 +244,48 @@ class Files:
         them. No fault of the disk is raised: the commit is durable. `seq`: the log position they were destroyed at.
         """
         gone = np.unique(np.array(positions, dtype=np.int64))
-        with suppress(OSError), self._locked(name, wait=True):
+        cleared = False
+        try:
+            with suppress(OSError), self._locked(name, wait=True):
+                try:
+                    self._raise_floor(name, seq)
+                    found = None if self._stale(name) else self._load(name)
+                    if found is None:
+                        raise Damaged(name)
+                    kept = []
+                    for part in found.parts.parts:
+                        rows = part.segment.rows_of(gone)
+                        if len(rows):
+                            dead = np.union1d(part.dead, rows).astype(np.int32)
+                            part = Part(self._write(name, merged([(part.segment, dead)])))
+                        if part.live:
+                            kept.append(part)
+                    self._publish(name, kept, found.parts.seq, found.hash, found.parts.last)
+                    cleared = True
+                except BaseException as fault:
+                    self._remove(name)
+                    cleared = True
+                    if not isinstance(fault, OSError | Damaged):
+                        raise
+        finally:
+            self.leave(name)
+            if cleared:
+                self._remove_note(name)
+
+    def _stale(self, name: str) -> bool:
+        with self._lock:
+            return any(note.stale for note in self._notes.get(name, ()))
+
+    def _remove_note(self, name: str) -> None:
+        """Remove the note of a memory, unless a process needs it."""
+        path = self._folder / (name + _NOTE)
+        with suppress(OSError):
+            file = os.open(path, os.O_RDWR)
             try:
-                self._raise_floor(name, seq)
-                found = self._load(name)
-                if found is None:
-                    raise Damaged(name)
-                kept = []
-                for part in found.parts.parts:
-                    rows = part.segment.rows_of(gone)
-                    if len(rows):
-                        dead = np.union1d(part.dead, rows).astype(np.int32)
-                        part = Part(self._write(name, merged([(part.segment, dead)])))
-                    if part.live:
-                        kept.append(part)
-                self._publish(name, kept, found.parts.seq, found.hash, found.parts.last)
-                self.unnote(name)
-            except BaseException as fault:
-                self._remove(name)
-                if not isinstance(fault, OSError | Damaged):
-                    raise
+                if _alone(file) and _is_at(file, path):
+                    path.unlink()
+            finally:
+                os.close(file)
 
     def recover(self) -> None:
         """Remove the files of memories that a process noted but did not scrub, and of idle memories.
@@ -233,6 +295,9 @@ class Files:
         """
         if not self.writable or not self._folder.is_dir():
             return
+        for path in self._folder.glob("*" + _SEGMENT):
+            with suppress(OSError):  # older versions wrote the first segment before it
+                make_file(self._folder / (path.name.partition(".")[0] + _LOCK))
         for path in self._folder.glob("*" + _NOTE):
             self.drop(path.name.removesuffix(_NOTE))
         if self._idle_seconds is not None:
@@ -258,16 +323,20 @@ class Files:
 
     def drop(self, name: str) -> None:
         """Remove the files of a memory that are damaged or of another history. Faults of the disk are ignored."""
-        if self.writable and (self._names(name) or (self._folder / (name + _NOTE)).exists()):
+        if self._ever_filed(name):
             with suppress(OSError), self._locked(name, wait=True):
                 self._remove(name)
+                self._remove_note(name)
 
     def _remove(self, name: str) -> None:
         (self._folder / (name + _MANIFEST)).unlink(missing_ok=True)  # first: the files that it lists must exist
         for path in self._names(name):
             path.unlink(missing_ok=True)
         self._sync()
-        self.unnote(name)
+
+    def _ever_filed(self, name: str) -> bool:
+        """Whether a memory has, or had, files. Those of other memories are not listed for it."""
+        return self.writable and (self._folder / (name + _LOCK)).exists()
 
     def _names(self, name: str) -> list[Path]:
         return [path for path in self._folder.glob(name + "*") if path.suffix not in (_LOCK, _NOTE)]
@@ -407,6 +476,23 @@ class Files:
                 yield False
                 return
             yield True
+
+
+def _alone(file: int) -> bool:
+    """Lock a file for this process alone. False when another process has a lock on it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_at(file: int, path: Path) -> bool:
+    """Whether an open file still has its name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file))
+    except FileNotFoundError:
+        return False
 
 
 class _Guard:

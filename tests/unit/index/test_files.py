@@ -257,6 +257,95 @@ def test_a_note_outlasts_files_that_are_written_while_it_is_made(
     assert files.load(name) is None
 
 
+@pytest.mark.parametrize("ended", ["scrubbed", "undone"])
+def test_a_note_of_another_process_stays_when_one_is_done(tx: Rows, tmp_path: Path, ended: str) -> None:
+    """What the other has yet to scrub must not be used if it dies."""
+    tx.put(77, "onlyhere")
+    one, other = Files(tmp_path), Files(tmp_path)
+    answers(IndexCache(files=one), tx)
+    name = one.name(MEMORY, KEY)
+    assert one.note(name)
+    tx.take(700)
+    assert other.note(name)
+    tx.take(77)
+    if ended == "scrubbed":
+        one.scrub(name, [700], tx.seq - 1)
+    else:
+        one.unnote(name)
+    other.leave(name)  # it dies after its commit
+    assert one.load(name) is None
+    assert answers(IndexCache(files=Files(tmp_path)), tx) == answers(IndexCache(), tx)
+    assert not held_by(tmp_path, hashed("onlyhere", KEY).to_bytes(8, "little", signed=True))
+    assert not list(tmp_path.glob("*.scrub"))
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_note_of_a_dead_process_is_not_taken_for_ones_own(tx: Rows, tmp_path: Path, committed: bool) -> None:
+    tx.put(77, "onlyhere")
+    dead, files = Files(tmp_path), Files(tmp_path)
+    answers(IndexCache(files=dead), tx)
+    name = files.name(MEMORY, KEY)
+    dead.note(name)
+    tx.take(77)
+    dead.leave(name)
+    assert files.note(name)
+    if committed:
+        tx.take(700)
+        files.scrub(name, [700], tx.seq)
+    else:
+        files.unnote(name)
+    assert files.load(name) is None
+    assert answers(IndexCache(files=files), tx) == answers(IndexCache(), tx)
+    assert not held_by(tmp_path, hashed("onlyhere", KEY).to_bytes(8, "little", signed=True))
+
+
+def test_a_search_does_not_remove_the_note_of_a_process_that_is_about_to_commit(tx: Rows, tmp_path: Path) -> None:
+    tx.put(77, "onlyhere")
+    writer, reader = Files(tmp_path), Files(tmp_path)
+    answers(IndexCache(files=writer), tx)
+    name = writer.name(MEMORY, KEY)
+    writer.note(name)
+    answers(IndexCache(files=reader), tx)  # before the commit: what it writes has the text
+    assert reader.load(name) is None
+    tx.take(77)
+    writer.leave(name)
+    Files(tmp_path).recover()
+    assert not held_by(tmp_path, hashed("onlyhere", KEY).to_bytes(8, "little", signed=True))
+    assert not list(tmp_path.glob("*.scrub"))
+
+
+def test_memories_without_files_are_not_looked_for_among_the_files_of_others(
+    tx: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, listed = IndexCache(files=Files(tmp_path)), list[str]()
+    answers(cache, tx)
+    real = Path.glob
+
+    def counted(path: Path, pattern: str) -> object:
+        listed.append(pattern)
+        return real(path, pattern)
+
+    monkeypatch.setattr(Path, "glob", counted)
+    small = Rows()
+    small.put(1, "kettle")
+    for number in range(50):
+        memory = (1, f"small{number}")
+        assert cache.match(small, memory, ask(["kettle"], KEY), Filter(), 5)
+        assert cache.note(memory, KEY) == []
+    assert listed == []
+
+
+def test_a_segment_that_no_manifest_lists_is_scrubbed(tx: Rows, tmp_path: Path) -> None:
+    """A process died between the two."""
+    files = Files(tmp_path)
+    name = files.name(MEMORY, KEY)
+    files.store(name, build([(77, tx.rows[77][2], b"secretsecretsecr", "m")]))
+    assert held_by(tmp_path, b"secretsecretsecr")
+    assert files.note(name)
+    files.scrub(name, [77], tx.seq)
+    assert not held_by(tmp_path, b"secretsecretsecr")
+
+
 def test_files_of_another_history_are_not_used(tx: Rows, tmp_path: Path) -> None:
     answers(IndexCache(files=Files(tmp_path)), tx)
     other = Rows()
@@ -329,7 +418,9 @@ def test_an_index_read_before_a_scrub_is_not_written_after_it(tx: Rows, tmp_path
 def test_a_process_that_died_before_it_scrubbed_leaves_files_that_are_removed(tx: Rows, tmp_path: Path) -> None:
     files = Files(tmp_path)
     answers(IndexCache(files=files), tx)
-    files.note(files.name(MEMORY, KEY))
+    dead = Files(tmp_path)
+    dead.note(dead.name(MEMORY, KEY))
+    dead.leave(dead.name(MEMORY, KEY))
     Files(tmp_path).recover()
     assert not list(tmp_path.glob("*.segment"))
     assert not list(tmp_path.glob("*.scrub"))

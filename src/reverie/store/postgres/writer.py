@@ -21,6 +21,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 from psycopg.pq import TransactionStatus
@@ -238,20 +239,24 @@ class Writer:
                 self._run_body(batch, job)
             if batch.kept:
                 held = batch.held
-                noted = {ref: self._indexes.note((held.n, ref), held.log_key) for ref in batch.scrubbed}
+                noted: dict[str, list[str]] = {}
                 try:
+                    for ref in batch.scrubbed:
+                        noted[ref] = self._indexes.note((held.n, ref), held.log_key)
                     ended = batch.commit()
+                    if ended != "COMMIT":  # the transaction had failed, and a body hid the fault
+                        raise StoreError("The database undid the transaction.")
                 except BaseException as fault:
+                    unsure = lost(fault) or connection.broken  # then the notes stay and the files are made again
+                    for name in chain.from_iterable(noted.values()):
+                        (self._indexes.leave if unsure else self._indexes.unnote)(name)
                     if batch.destroyed:
                         self._destroyed()  # perhaps
-                    if lost(fault) or connection.broken:
+                    if unsure:
                         if not batch.logged:  # leases and answers: doing them again is doing them once
                             raise
                         raise _Unsure(tenant, held.head.seq, bytes.fromhex(held.head.hash)) from fault
                     raise
-                if ended != "COMMIT":  # the transaction had failed, and a body hid the fault
-                    raise StoreError("The database undid the transaction.")
-                # when a commit is in doubt, the notes stay and the files are made again
                 for ref, names in noted.items():
                     for name in names:
                         self._indexes.scrub(name, batch.scrubbed[ref], held.head.seq)
