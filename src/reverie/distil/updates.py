@@ -45,6 +45,25 @@ _ATTRIBUTES = word_set(
 """
 _PREFERS = word_set("prefer prefers")
 _PARTICIPLES = ("ed", "en", "rn", "wn", "ilt")
+_ONE_STATE = word_set(
+    "married engaged based located situated called named born set scheduled booked planned assigned hosted stored kept"
+    " parked deployed pinned capped limited fixed priced registered insured owned led managed run employed built housed"
+    " headquartered seated due rated enrolled mounted"
+)
+"""Participles of a state that somebody or something is in once: not `interested in`, `trained in`, `scared of`."""
+_LASTING = word_set(
+    "starts begins ends opens closes leaves departs arrives ships expires launches lands finishes falls"
+)
+"""Verbs of the present with one day, unlike `comes on` and `delivers on`."""
+_DETERMINERS = word_set("the a an my our his her its their your this that")
+_RECURRING = word_set("mondays tuesdays wednesdays thursdays fridays saturdays sundays weekdays weekends every each")
+_BOUNDING = word_set("during when if unless while until after before")
+"""Words before the circumstance under which a name, a place or a thing holds."""
+_ALSO = re.compile(
+    r"(?i)\b(?:also|as well|additionally|another|other|auch|zusätzlich|aussi|également|también|anche|também|ook)\b"
+    r"|\btoo\W*$"
+)
+"""Words of a statement that adds a value and replaces none."""
 _PLACES = word_set("in at with under behind inside near above below")
 _NO_STATE = word_set(
     "have has had want wants need needs like likes love loves enjoy enjoys hate hates include includes contain"
@@ -80,11 +99,29 @@ _FAMILIES = {
     "work": word_set("works work working job employed employer company office"),
     "number": word_set("number phone mobile extension"),
 }
+_SITES = frozenset(
+    token.stem for token in tokenize("venue place location address office room seat desk site branch city")
+)
+_DEPARTS = re.compile(r"(?i)\bleft(?=$|[;,.!]| (?:the|us|our|his|her|their)\b)")
+"""`Left` that is for good, unlike `left early`."""
+_NEW = re.compile(r"(?i)(?:\b(?:the|our|my|his|her|their|its|your)|['’]s|^) new\b|^new\b")
+"""`New` that replaces the former one, unlike `needs new pads` and `has a new dog`."""
 _HOMES = word_set("flat house apartment home studio village town city")
-_LEFT = re.compile(r"(?i)\bfrom((?: [\w'-]+){1,4}?) to\b|\b(?:instead of|(?<=, )not)\b((?: [\w'-]+){1,4})")
+_LEFT = re.compile(
+    r"(?i)\bfrom(?! \d| \w+day)((?: [\w'-]+){1,4}?) to\b|\b(?:instead of|(?<=, )not)\b((?: [\w'-]+){1,4})"
+)
 """Names the value that no longer holds: `from invoice to`, `instead of yellow`, `, not at the mill`."""
 _GIVES_UP = re.compile(r"(?i)\b(?:gave up|given up|quit|no longer|stopped \w+ing)\b")
 _DENIES = re.compile(r"(?i)\b(?:can['’]?t|cannot|won['’]?t|will not|isn['’]?t|doesn['’]?t)\b")
+_STOPPED = re.compile(
+    r"(?i)\b(?:no longer|stopped|(?:can|won|doesn|isn|don)['’]t|cannot|will not)\b(.*?)(?:$|[,;.]| but | and )"
+)
+"""Names what ends or is denied, with its circumstance: `no longer works on Fridays`."""
+_REMOVED = re.compile(
+    r"(?i)\bmoved (?!to\b|into\b|in\b|from\b|out\b|back\b|house\b|home\b|flats?\b|away\b|again\b|here\b)\w+"
+)
+"""Something that was moved: `moved the piano`."""
+_SPEAKERS = {"i": "i", "i'm": "i", "i've": "i", "i'll": "i", "we": "we", "we're": "we", "we've": "we", "we'll": "we"}
 _FIRST = word_set("i i'm i've i'll")
 _PARTS = re.compile(r"; |\. (?=[A-Z])| [–—-] ")
 _NEARBY = 48
@@ -154,8 +191,8 @@ def updates(said: Sequence[Utterance]) -> list[Update]:
 def _by_value(said: Sequence[Utterance], claims: Sequence[Sequence[_Claim]]) -> Iterable[Update]:
     groups: dict[tuple[Hashable, tuple[str, ...]], dict[_Value, list[int]]] = {}
     for place, (item, own) in enumerate(zip(paced(said), claims, strict=True)):
-        for claim in own:
-            stated = _value_of(claim.value)
+        for claim in own if not _ALSO.search(item.text) else ():
+            stated = _value_of(claim)
             if stated.content:
                 groups.setdefault((item.group, claim.frame), {}).setdefault(stated, []).append(place)
     longest: dict[int, tuple[int, int]] = {}  # by the older place: words of the frame, the newer place
@@ -172,25 +209,34 @@ class _Value(NamedTuple):
     shape: str
     period: str
     content: frozenset[str]
+    unit: str = ""
+    """The word after a number."""
 
 
-def _value_of(value: Sequence[Token]) -> _Value:
-    return _Value(_shape(value), _period(value), frozenset([t.stem for t in value if t.content]))
+def _value_of(claim: _Claim) -> _Value:
+    value = claim.value
+    shape, stems = _shape(value), frozenset([t.stem for t in value if t.content])
+    bare = shape != "day" and shape != "date" and claim.frame[-1] in _BE
+    unit = value[1].stem if shape == "number" and len(value) > 1 and value[1].content and not value[1].hard else ""
+    return _Value(shape, _period(value, bare=bare), stems, unit)
 
 
 def _overtaken(values: Mapping[_Value, Sequence[int]]) -> Iterator[tuple[int, int]]:
     """Yield the places of values of one frame that a rival follows, each with the place of the newest rival."""
     newest = sorted(values, key=lambda value: values[value][-1], reverse=True)
-    alike: dict[tuple[str, str | None], list[_Value]] = {}
+    alike: dict[tuple[str, str], list[_Value]] = {}
     for value in newest:
-        alike.setdefault((value.shape, None), []).append(value)
         alike.setdefault((value.shape, value.period), []).append(value)
     for value, places in values.items():
-        # an amount of a period is rivalled by one of the same period, any other value by all of its shape
-        among = alike[value.shape, value.period or None]
-        rival = next((one for one in among if not (value.content <= one.content or one.content <= value.content)), None)
+        rival = next((one for one in alike[value.shape, value.period] if _rivals(one, value)), None)
         if rival is not None:
             yield from ((older, values[rival][-1]) for older in places if older < values[rival][-1])
+
+
+def _rivals(one: _Value, other: _Value) -> bool:
+    if one.unit and other.unit and one.unit != other.unit:
+        return False
+    return not (one.content <= other.content or other.content <= one.content)
 
 
 def _claims(text: str, said: Sequence[Token]) -> tuple[_Claim, ...]:
@@ -212,6 +258,8 @@ def _claims(text: str, said: Sequence[Token]) -> tuple[_Claim, ...]:
             continue
         frame = tuple(t.stem for t in tokens[: at + 1] if t.lower not in _SKIPPED)
         if _many_at_once(tokens, verb, at, value):  # of these only one of a kind replaces another
+            if _kind(value[-1], None):
+                continue
             frame += (value[-1].stem,)
         subject = [t for t in tokens[:at] if t.content]
         if (subject or _first(tokens)) and _is_state(tokens, verb, at):
@@ -223,14 +271,23 @@ def _many_at_once(tokens: Sequence[Token], verb: int, at: int, value: Sequence[T
     """Whether several values hold at once: `I prefer window seats` and short answers, `Mia is on antibiotics` and on
     the team, `is allergic to nuts` and to stings. A participle (married, based) has one value.
     """
-    if tokens[verb].lower in _PREFERS:
-        return True
-    if tokens[verb].lower not in _BE or at == verb or _shape(value) in ("day", "date", "number"):
-        return False
+    head, pivot = tokens[verb].lower, tokens[at].lower
     between = tokens[verb + 1 : at]
+    if head in _PREFERS:
+        return True
+    dated = _shape(value) in ("day", "date")
+    if head not in _BE:
+        if dated and head not in _LASTING and head not in _ONE_OBJECT and tokens[verb].text not in ":=":
+            return head not in _SINGLE  # `comes on Monday`, `flies to Rome on 3 May`
+        return pivot == "with" or (pivot in ("for", "to", "as") and any(t.content for t in between))
+    if at == verb or _shape(value[:1]) in ("day", "date", "number"):
+        return False
     if between:
-        return not any(t.capital or t.lower in _ATTRIBUTES or t.lower.endswith(_PARTICIPLES) for t in between)
-    return tokens[at].lower == "on"
+        return not any(t.capital or t.lower in _ATTRIBUTES or t.lower in _ONE_STATE for t in between)
+    if pivot == "on":
+        return True
+    determined = tokens[at + 1].lower in _DETERMINERS or tokens[at + 1].capital or tokens[at + 1].hard
+    return pivot in ("in", "at") and not (determined or any(t.hard for t in value))  # in love, at school
 
 
 def _first(tokens: Sequence[Token]) -> bool:
@@ -272,9 +329,11 @@ def _is_state(tokens: Sequence[Token], verb: int, at: int) -> bool:
         return head not in ("was", "were") or passive
     # Right after a form of be: the value of an attribute (my favourite colour is, the capital of X is).
     subject = tokens[:verb]
-    if any(t.lower == "of" or t.lower in _ATTRIBUTES for t in subject):
-        return True
     value = [t for t in tokens[verb + 1 :] if t.lower not in _SKIPPED]
+    stative = value[0].lower in _PIVOTS or value[0].lower.endswith("ed")  # `the owner is on leave`, `is delayed`
+    last = subject[-1]
+    if any(t.lower == "of" or t.lower in _ATTRIBUTES for t in subject) and not (stative or last.hard):
+        return True
     if _shape(value) == "words":  # somebody is many things at once: allergic, a swimmer, tired; a key is in one place
         return subject[0].lower == "the" and value[0].lower in _PLACES and sum(t.content for t in subject) >= 2
     return any(t.lower in ("my", "our", "his", "her", "their") or t.lower.endswith("'s") for t in subject) or (
@@ -282,14 +341,21 @@ def _is_state(tokens: Sequence[Token], verb: int, at: int) -> bool:
     )
 
 
-def _period(value: Sequence[Token]) -> str:
-    """The circumstance of an amount: `214 euros for February` and `187 euros for March` are both true, and so are 19
-    degrees at night and 21 during the day.
+def _period(value: Sequence[Token], *, bare: bool) -> str:
+    """Return the circumstance of a value: `214 euros for February` and `187 euros for March` are both true, and so are
+    19 degrees at night and 21 during the day, or `12 euros` and `6 euros for children`.
+
+    `bare`: the value follows a form of be, so that `dark mode on phones` has a circumstance, too.
     """
-    if _shape(value[:1]) != "number":
-        return ""
-    begins = next((i for i, t in enumerate(value) if i and t.lower in _CIRCUMSTANCES), len(value))
-    return " ".join([t.stem for t in value[begins:] if t.content])
+    if bare or _shape(value[:1]) == "number":
+        words = _CIRCUMSTANCES
+    else:
+        words = _BOUNDING
+    for i, token in enumerate(value):
+        timed = i + 1 < len(value) and token.lower in ("at", "from") and _kind(value[i + 1], None) is not None
+        if i and (token.lower in words or token.lower in _RECURRING or timed):
+            return " ".join([t.stem for t in value[i:] if t.content or t.hard])
+    return ""
 
 
 def _shape(value: Sequence[Token]) -> str:
@@ -316,7 +382,7 @@ def _by_cue(said: Sequence[Utterance], read: Sequence[_Words]) -> Iterable[Updat
     weight = {stem: rarity(len(said), len(places)) for stem, places in seen.items()}
     out = []
     for newer, words in enumerate(paced(read)):
-        if not (words.changes or words.ends or words.denies):
+        if not (words.changes or words.ends or words.denies) or words.adds:
             continue
         nearby: dict[int, None] = {}
         for stem in sorted(words.stems | words.left):
@@ -350,7 +416,11 @@ class _Words(NamedTuple):
     """The number in its name, if it has one: ticket 4711."""
     labels: frozenset[str]
     changes: bool
+    relocates: bool
+    """Whether the only change is that something moved."""
     ends: bool
+    retires: bool
+    """Whether it ends for certain: not `left`, which may be for today."""
     stops: bool
     left: frozenset[str]
     """Words of a value that no longer holds, by its own account."""
@@ -358,6 +428,13 @@ class _Words(NamedTuple):
     denies: bool
     first: bool
     """Whether the statement is about its speaker."""
+    said: frozenset[str]
+    """All its words."""
+    subject: frozenset[str]
+    """Informative words before its verb."""
+    bounds: frozenset[str]
+    """Words of the circumstance under which something ends: `no longer works on Fridays`."""
+    adds: bool
     homes: bool
 
 
@@ -381,6 +458,10 @@ def _read(text: str, said: Sequence[Token], claims: Sequence[_Claim]) -> _Words:
     left = frozenset(
         t.stem for one, other in _LEFT.findall(text) for t in tokenize(one or other) if t.word and t.content
     )
+    changing = lows & _CHANGE
+    if "new" in changing and not _NEW.search(text):
+        changing = changing - {"new"}
+    carried = {"moved"} if _REMOVED.search(text) else set()
     claim = min(claims, key=lambda claim: len(claim.frame), default=None)
     framed = frozenset(stem for stem in (stems & set(claim.frame) if claim else ()) if stem not in _VAGUE_VERBS)
     names = frozenset(t.stem for i, t in enumerate(tokens) if t.capital and (i or t.content))
@@ -394,18 +475,42 @@ def _read(text: str, said: Sequence[Token], claims: Sequence[_Claim]) -> _Words:
         shape=_shape(claim.value) if claim and framed else "",
         value=value or (names - {tokens[0].stem} if tokens else frozenset()),
         attribute=claim is not None and claim.frame[-1] in _BE,
-        family=next((name for name, words in _FAMILIES.items() if lows & words), ""),
+        family=next((name for name, words in _FAMILIES.items() if (lows - carried) & words), ""),
         label=_label(tokens),
         labels=frozenset(t.lower for t in tokens if t.hard),
-        changes=bool(lows & _CHANGE or left) or _MOVES.search(text) is not None,
-        ends=bool(lows & _END),
+        changes=bool(changing or left) or _MOVES.search(text) is not None,
+        relocates=changing <= {"moved"} and not left,
+        ends=bool(lows & _END - {"left"}) or _DEPARTS.search(text) is not None,
+        retires=bool(lows & (_STOPS - {"more"})) or "retired" in lows,
         stops=bool(lows & _STOPS),
         left=left,
         gives_up=_GIVES_UP.search(text) is not None,
         denies=_DENIES.search(text) is not None,
         first=bool(lows & _FIRST) or "my" in lows,
+        said=frozenset([t.stem for t in tokens]),
+        subject=_subject(tokens),
+        bounds=_bounds(text),
+        adds=_ALSO.search(text) is not None,
         homes=bool(lows & _HOMES),
     )
+
+
+def _subject(tokens: Sequence[Token]) -> frozenset[str]:
+    """Return the informative words before the verb, the first one where no verb is known, or `i` or `we`."""
+    if not tokens:
+        return frozenset()
+    if tokens[0].lower in _SPEAKERS:
+        return frozenset({_SPEAKERS[tokens[0].lower]})
+    before = [t.stem for t in tokens[: _verb(tokens) or 0] if t.content and not t.hard and t.lower not in _COMMON]
+    known = before or [t.stem for t in tokens if t.content and not t.hard and t.lower not in _COMMON][:1]
+    return frozenset(known)
+
+
+def _bounds(text: str) -> frozenset[str]:
+    found = _STOPPED.search(text)
+    tokens = tokenize(found[1]) if found else []
+    begins = next((i for i, t in enumerate(tokens) if t.lower in _CIRCUMSTANCES), len(tokens))
+    return frozenset([t.stem for t in tokens[begins:] if t.content])
 
 
 def _label(tokens: Sequence[Token]) -> str:
@@ -437,6 +542,12 @@ def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
     """Return the confidence that the later statement overtakes the earlier one; 0 if it does not."""
     if older.label and older.label not in newer.labels:
         return 0
+    if any(not _known(stem, older.stems) and stem not in older.said for stem in newer.bounds):
+        return 0
+    if _other_things(newer, older):
+        return 0
+    if older.attribute and older.shape == "name" and newer.relocates and not older.about & _SITES:
+        return 0  # `The dentist moved to Elm Road` after `Our dentist is Dr. Lang`
     share = _share({stem for stem in older.about if _known(stem, newer.stems)}, older.about, weight)
     of_all = _share({stem for stem in older.stems if _known(stem, newer.stems)}, older.stems, weight)
     units = older.kinds & newer.kinds
@@ -444,7 +555,7 @@ def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
     names = older.names - _DAYS  # a day that both name connects nothing
     named = bool(names & newer.names)
     spoken = named or (older.first and newer.first)
-    fresh = bool(newer.names - older.names)
+    fresh = bool(newer.names - older.names - _DAYS)
     words = bool(newer.stems - older.stems) and share >= 80 and (newer.ends or len(older.about) > 1)
     given = {"name": fresh, "words": words or (clash and share >= 80)}.get(older.shape, clash)
     if older.left and older.left & newer.left:
@@ -466,18 +577,32 @@ def _overtakes(newer: _Words, older: _Words, weight: dict[str, int]) -> int:
         return 85
     replaced = fresh or (newer.changes and (newer.stops or clash or bool(older.shape)))
     ended = bool(older.value) and older.value <= newer.stems and newer.ends and replaced
-    if ended and (older.attribute or of_all >= _SHARE):
+    if ended and ((older.attribute and newer.retires) or of_all >= _SHARE):
         return 80
     if newer.gives_up and not newer.denies and spoken and newer.stems and newer.stems <= older.stems:
         return 75
     if newer.denies and fresh and names and names <= newer.names and of_all >= 60:
         return 72
-    if older.shape and newer.stops and share >= 70 and newer.stems - older.stems:
+    if older.shape and newer.stops and share >= 70 and newer.stems - older.stems and older.about - older.subject:
         return 70
     changed = clash or (named and fresh) or (fresh and of_all >= 50 and len(older.stems) > 1)
     if not older.shape and newer.changes and of_all >= 40 and changed:
         return of_all
     return 0
+
+
+def _other_things(newer: _Words, older: _Words) -> bool:
+    """Whether both have a subject that the other does not speak of, and the newer one does not repeat the rest, as
+    `Ana now leads the choir` does after `Ben leads the choir`.
+    """
+    if not newer.subject or not older.subject:
+        return False
+    if all(_known(stem, older.stems | older.subject) for stem in newer.subject):
+        return False
+    if all(_known(stem, newer.stems | newer.subject) for stem in older.subject):
+        return False
+    rest = older.stems - older.subject
+    return newer.stops or len(rest) < 2 or not all(_known(stem, newer.stems) for stem in rest)
 
 
 def _share(part: Set[str], whole: Set[str], weight: dict[str, int]) -> int:
