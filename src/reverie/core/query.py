@@ -14,6 +14,18 @@ from reverie.core.pause import pause
 Item = TypeVar("Item")
 
 
+class Hidden(Struct, frozen=True):
+    """Parts of sessions that a filter excludes. Entries outside every session are not concerned."""
+
+    sessions: tuple[str, ...] = ()
+    """Sessions that are hidden as a whole."""
+    kinds: tuple[tuple[str, str], ...] = ()
+    """(session, kind): kinds that are hidden in a session."""
+    others: tuple[str, ...] = ()
+    """Sessions in which every kind that is not in `known` is hidden."""
+    known: tuple[str, ...] = ()
+
+
 class Filter(Struct, frozen=True):
     """Filter on entries. All given conditions must hold; within a list one value is enough; an empty list matches
     nothing.
@@ -34,6 +46,8 @@ class Filter(Struct, frozen=True):
     session: str | None = None
     sessionless: bool = False
     """True: only entries outside every session."""
+    hidden: Hidden | None = None
+    """None of these parts of sessions."""
     without_kinds: tuple[str, ...] = ()
     """None of these kinds."""
     not_by: tuple[str, int] | None = None

@@ -62,18 +62,21 @@ class UnitAdmission:
     def count(self, tx: ReadTx) -> int:
         """Count the admitted units. The store counts; units are loaded only where a rule needs their text."""
         readable = msgspec.structs.replace(self.where, states=self.where.states - {EntryState.DRAFT})
-        if not self.view.filtered:
-            total = sum(map(self.takes, each_unit(tx, readable)))
-        else:
-            total = tx.count(readable)
-            limited = "synthesis" in readable.kinds if readable.kinds is not None else bool(readable.without_kinds)
-            if limited:  # a synthesis of a type that is denied is denied, regardless of its own type
-                made = msgspec.structs.replace(readable, kinds=("synthesis",))
-                total -= sum(not self.takes(entry) for entry in each_unit(tx, made))
+        total = tx.count(readable)
+        limited = "synthesis" in readable.kinds if readable.kinds is not None else bool(readable.without_kinds)
+        for session in {name for name, _ in readable.hidden.kinds} if readable.hidden is not None else ():
+            total -= self._unseen(tx, msgspec.structs.replace(readable, session=session))
+        if limited:
+            total -= self._unseen(tx, readable)
         if EntryState.DRAFT in self.where.states:
             drafts = msgspec.structs.replace(self.where, states=frozenset({EntryState.DRAFT}), actor=self.agent_id)
             total += sum(map(self.takes, each_unit(tx, drafts)))
         return total
+
+    def _unseen(self, tx: ReadTx, readable: Filter) -> int:
+        """Count the syntheses that are denied because they were made of a denied type, regardless of their own."""
+        made = msgspec.structs.replace(readable, kinds=("synthesis",))
+        return sum(not self.takes(entry) for entry in each_unit(tx, made))
 
 
 @dataclass(frozen=True, slots=True)

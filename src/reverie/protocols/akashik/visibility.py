@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from reverie.core.entry import Entry, EntryState
-from reverie.core.query import Filter
+from reverie.core.query import Filter, Hidden
 from reverie.memory.insertion import HASHED, hashed_session
 from reverie.protocols.akashik.units import TYPES, type_of_kind
 from reverie.store.contract import ReadTx
@@ -49,29 +49,54 @@ class View:
         active = self._session(self._session_id)
         return active is not None and active.policy.cross_session and self._member(own)
 
-    @property
-    def filtered(self) -> bool:
-        """Whether a filter can express which units are visible; it cannot across sessions."""
-        active = self._session(self._session_id)
-        return self._level < 3 or active is None or not active.policy.cross_session
-
     def narrow(self, where: Filter) -> Filter:
-        """Restrict a filter to visible units: those of the session, without the types that its rules deny."""
-        if self._level < 3 or not self.filtered:
+        """Restrict a filter to visible units: those of the session, without the types that its rules deny.
+
+        Where the session's policy is `cross_session`: those of every session that the agent may enter.
+        """
+        if self._level < 3:
             return where
         if self._session_id is None:
             return msgspec.structs.replace(where, sessionless=True)
+        across = self._session(self._session_id)
+        if across is not None and across.policy.cross_session:
+            return msgspec.structs.replace(where, hidden=self._hidden())
         if not self._member(self._session_id):
             return msgspec.structs.replace(where, kinds=())
-        active, denied = self._session(self._session_id), frozenset[str]()
-        if active is not None:
-            rules, authority = active.policy, self.authority_in(self._session_id)
-            denied = rules.denied(self._agent.role if self._agent else None)
-            denied |= {kind for kind, least in rules.min_authority.items() if authority < least}
+        denied = self._denied(self._session_id)
         if type_of_kind("") in denied:  # the type of every kind that is not one of the protocol's
             seen = tuple([kind for kind in TYPES if kind not in denied])
             return msgspec.structs.replace(where, session=self._session_id, kinds=seen)
         return msgspec.structs.replace(where, session=self._session_id, without_kinds=tuple(sorted(denied)))
+
+    def _denied(self, session_id: str | None) -> frozenset[str]:
+        """The types that the rules of a session deny to the agent."""
+        session = self._session(session_id)
+        if session is None:
+            return frozenset()
+        rules, authority = session.policy, self.authority_in(session_id)
+        denied = rules.denied(self._agent.role if self._agent else None)
+        return denied | {kind for kind, least in rules.min_authority.items() if authority < least}
+
+    def _hidden(self) -> Hidden | None:
+        """Sessions that the agent may not enter, and the types denied in others: of sessions that were used, since any
+        other is open.
+        """
+        from reverie.protocols.akashik.operations.sessions import each_session
+
+        self._sessions |= {session.id: session for session in each_session(self._tx)}
+        used = [name for name, session in self._sessions.items() if session is not None]
+        entered = {name: sorted(self._denied(name)) for name in used if self._member(name)}
+        closed = tuple([name for name in used if name not in entered])
+        kinds = tuple([(name, kind) for name, denied in entered.items() for kind in denied])
+        if not closed and not kinds:
+            return None  # a filter without it is counted by indexes alone
+        return Hidden(
+            sessions=closed,
+            kinds=kinds,
+            others=tuple([name for name, denied in entered.items() if type_of_kind("") in denied]),
+            known=TYPES,
+        )
 
     def reaches(self, entry: Entry) -> bool:
         """Whether the unit is visible from any session the agent is a member of; authority 10 reaches every one."""

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from reverie.core.entry import EntryState, Source
-from reverie.core.query import Filter, Match
+from reverie.core.query import Filter, Hidden, Match
 from reverie.store.conformance.lab import ANYTHING, Lab, make_entry, make_event, put, same_but
 from reverie.store.contract import ReadTx, WriteTx
 
@@ -61,6 +61,13 @@ def each_part_selects(lab: Lab) -> None:
         (Filter(sessionless=True, actor="ada"), ["actor"]),
         (Filter(sessionless=True, without_kinds=("note",), not_by=("ada", 1)), ["kinded"]),
         (Filter(since_epoch=1_000_000), []),
+        (Filter(run="r9", hidden=Hidden(sessions=("s9",))), ["run"]),
+        (Filter(hidden=Hidden(sessions=("s9",)), session="s9"), []),
+        (Filter(hidden=Hidden(sessions=("s",), kinds=(("s9", "other"), ("s", "note"))), session="s9"), ["session"]),
+        (Filter(hidden=Hidden(kinds=(("s9", "note"),)), session="s9"), []),
+        (Filter(hidden=Hidden(others=("s9",), known=("note",)), session="s9"), ["session"]),
+        (Filter(hidden=Hidden(others=("s9",), known=("decision",)), session="s9"), []),
+        (Filter(hidden=Hidden(others=("s9",)), kinds=("decision",)), ["kinded"]),
     ):
         assert lab.ids(where) == expected, where
         assert lab.read(lambda tx, where=where: tx.count(where)) == len(expected)  # type: ignore[misc]

@@ -40,6 +40,12 @@ e.session = %(session)s
 -- name: filter_sessionless
 e.session IS NULL
 
+-- name: filter_hidden
+(e.session IS NULL OR (
+  e.session <> ALL(%(hidden_sessions)s::text[])
+  AND (e.session, e.kind) NOT IN (SELECT * FROM unnest(%(hidden_in)s::text[], %(hidden_kinds)s::text[]))
+  AND (e.session <> ALL(%(hidden_others)s::text[]) OR e.kind = ANY(%(hidden_known)s::text[]))))
+
 -- name: filter_without_kinds
 e.kind <> ALL(%(without_kinds)s::text[])
 

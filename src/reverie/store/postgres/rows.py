@@ -58,6 +58,7 @@ def filter_parts(where: Filter, now: int) -> tuple[tuple[str, ...], dict[str, An
         "actor": where.actor,
         "session": where.session,
         "sessionless": where.sessionless or None,
+        "hidden": where.hidden,
         "without_kinds": list(where.without_kinds) or None,
         "not_by": where.not_by,
         "since_epoch": where.since_epoch,
@@ -73,6 +74,12 @@ def filter_parts(where: Filter, now: int) -> tuple[tuple[str, ...], dict[str, An
     given = {name: bound[name] for name in parts} | {"now": now}
     if where.not_by is not None:
         given["not_actor"], given["not_from"] = given.pop("not_by")
+    if where.hidden is not None:
+        hidden = given.pop("hidden")
+        given["hidden_sessions"], given["hidden_others"] = list(hidden.sessions), list(hidden.others)
+        given["hidden_in"] = [session for session, _ in hidden.kinds]
+        given["hidden_kinds"] = [kind for _, kind in hidden.kinds]
+        given["hidden_known"] = list(hidden.known)
     return parts, given
 
 

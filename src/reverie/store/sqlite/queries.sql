@@ -20,6 +20,12 @@ AND (:subject IS NULL OR e.subject = :subject)
 AND (:actor IS NULL OR e.actor = :actor)
 AND (:session IS NULL OR e.session = :session)
 AND (:sessionless IS NULL OR e.session IS NULL)
+AND (:hidden IS NULL OR e.session IS NULL OR (
+  e.session NOT IN (SELECT value FROM json_each(:hidden, '$.sessions'))
+  AND (e.session, e.kind) NOT IN (
+    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:hidden, '$.kinds'))
+  AND (e.session NOT IN (SELECT value FROM json_each(:hidden, '$.others'))
+    OR e.kind IN (SELECT value FROM json_each(:hidden, '$.known')))))
 AND (:without_kinds IS NULL OR e.kind NOT IN (SELECT value FROM json_each(:without_kinds)))
 AND (:not_actor IS NULL OR e.actor <> :not_actor OR e.born_seq < :not_from)
 AND (:since_epoch IS NULL OR e.epoch >= :since_epoch)

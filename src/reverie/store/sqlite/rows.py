@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import to_builtins
+
 from reverie.core.query import Filter
 from reverie.store.rows import encode
 
@@ -20,6 +22,7 @@ def filter_parameters(where: Filter, now: int) -> dict[str, Any]:
         "actor": where.actor,
         "session": where.session,
         "sessionless": 1 if where.sessionless else None,
+        "hidden": None if where.hidden is None else encode(to_builtins(where.hidden)),
         "without_kinds": encode(list(where.without_kinds)) if where.without_kinds else None,
         "not_actor": where.not_by[0] if where.not_by else None,
         "not_from": where.not_by[1] if where.not_by else None,

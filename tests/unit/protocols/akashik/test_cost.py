@@ -233,6 +233,71 @@ def test_a_session_with_rules_counts_what_the_agent_sees(make_host: MakeHost, ma
     assert {item["memory_unit"]["type"] for item in seen["record"]} == {"finding"}
 
 
+def _across(host: Host) -> None:
+    """A session from which agents see other sessions, one they are not members of, and one with a rule."""
+    rule = {"role_rules": [{"role": "builder", "deny_types": ["decision", "observation"]}]}
+    for name, members, policy in (
+        ("wide", ["me", "mate"], {"cross_session": True}),
+        ("closed", [], {}),
+        ("ruled", ["me", "mate"], rule),
+    ):
+        send(host, "REGISTER", {"id": f"of {name}", "role": "owner"}, f"of {name}")
+        session = {"id": name, "members": members, "policy": policy}
+        send(host, "SESSION", {"action": "create", "session": session}, f"of {name}")
+
+
+def _units_in(host: Host, session: str | None, number: int, kind: str) -> None:
+    drafts = [
+        Draft(
+            f"Sluice {next(_IDS):x} stands.",
+            kind=kind,
+            source=Source(actor="agent0", role="builder", session=session),
+            attributes={"mode": "committed", "relations": 0},
+        )
+        for _ in range(number)
+    ]
+    host.entries.put(ACTOR, host.parts.field.ref, drafts)
+
+
+@pytest.mark.parametrize(
+    ("session", "kind"),
+    [(None, "finding"), ("open", "note"), ("closed", "finding"), ("ruled", "decision"), ("ruled", "note")],
+)
+def test_across_sessions_rows_do_not_follow_the_size(
+    make_host: MakeHost, make_store: MakeStore, session: str | None, kind: str
+) -> None:
+    host, watched = field_of(make_host, make_store(), 300)
+    _across(host)
+
+    def act() -> object:
+        return send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 5}}, "me", "wide")
+
+    costs = []
+    for more in (0, 600):
+        _units_in(host, session, more, kind) if more else None
+        costs.append(cost(watched, act))
+    (small, few), (large, many) = costs
+    assert few == many
+    assert large <= small + 10
+
+
+def test_across_sessions_an_agent_counts_what_it_sees(make_host: MakeHost, make_store: MakeStore) -> None:
+    host, _ = field_of(make_host, make_store(), 300)
+    _across(host)
+    for session, kind in (("closed", "finding"), ("ruled", "decision"), ("ruled", "note"), ("ruled", "observation")):
+        _units_in(host, session, 20, kind)
+    _units_in(host, "ruled", 3, "finding")
+    _units_in(host, "open", 4, "note")
+    _units_in(host, "wide", 5, "decision")
+    seen = send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 400}}, "me", "wide")
+    assert seen["context_budget"]["units_available"] == len(seen["record"]) == 312
+    few = send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 5}}, "me", "wide")
+    assert few["context_budget"]["units_available"] == 312
+    told = send(host, "ATTUNE", {"scope": {"role": "builder", "max_units": 5}, "context_hint": "sluice"}, "me", "wide")
+    assert told["context_budget"]["units_available"] == 312
+    assert {item["memory_unit"]["source"]["session_id"] for item in seen["record"]} == {None, "ruled", "open", "wide"}
+
+
 def test_what_is_committed_between_snapshot_and_write_is_in_the_answer(
     make_host: MakeHost, make_store: MakeStore
 ) -> None:

@@ -83,7 +83,9 @@ def test_epochs_are_carried_from_answer_to_question() -> None:
         assert other.within("s").record("y is there", intent="p", confidence=SURE).epoch == 1002
 
 
-@pytest.mark.parametrize("odd", [{"x"}, object(), b"x", "\ud800", float("nan"), "a\x00b"], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(
+    "odd", [{"x"}, object(), b"x", "\ud800", float("nan"), "a\x00b"], ids=lambda one: type(one).__name__
+)
 def test_what_json_cannot_hold_is_refused_with_a_code(odd: object) -> None:
     with Field() as field:
         agent = field.register(id="a", role="r")
