@@ -216,6 +216,7 @@ def prepare(host: Host, clock: HandClock, folder: Path, template: Template) -> N
     put("h3", 22, content=f"The lift of {needle(22)} is repaired on Mondays.")
     put("h4", 23, content=f"The lift of {needle(22)} is repaired on Mondays.")
     template.facts["h4"] = Fact(needle(22), NOTES, None, "entry-h4")
+    put("h5", 26, content=f"The porter of {needle(26)} says {SECRET}.")
     put("i0", 25, "ann", source=Source(run=f"import-{IMPORT}"), tags=(template.key,))
     host.lifecycle.delete(ada, NOTES, put("x1", 24))
     _prepare_field(host, clock, template)

@@ -129,7 +129,7 @@ class Archives:
         return self._parts.store.read(Scope(actor.tenant), lambda tx: _older(tx, oldest))
 
     def _oldest(self, actor: Actor) -> int:
-        return self._parts.clock.now() - self._rules.current(actor.tenant).policy.archive_retention_ms
+        return self._parts.clock.now() - self._rules.latest(actor.tenant).policy.archive_retention_ms
 
     def drop(self, tx: WriteTx, actor: Actor, checksum: str) -> None:
         """Destroy one archive, with its event."""

@@ -200,7 +200,7 @@ class DreamEngine:
             plan = msgspec.structs.replace(plan, index=False)  # a run writes no file that is not served
         dream_id = dream_id or self._parts.ids.new()
         lease = f"dream/{plan.ref}"
-        policy = self._rules.current(actor.tenant).policy
+        policy = self._rules.latest(actor.tenant).policy
         guard = self._spend.guard(actor, dream_id, policy)
         quick = plan.most_bytes is not None or self._gates.is_model_free(plan, policy, distiller)
         lasting = QUICK_LEASE_MS if quick else LEASE_MS + policy.model_seconds_per_dream * 1000

@@ -241,7 +241,7 @@ class Gates:
 
     def cleaner(self, actor: Actor, plan: DreamPlan) -> Callable[[str], str]:
         """Return `clean` for the texts of a plan, by the rules in force at each call."""
-        return lambda text: self.clean(actor, text, plan.run, self._rules.current(actor.tenant))
+        return lambda text: self.clean(actor, text, plan.run, self._rules.latest(actor.tenant))
 
     def _earlier(
         self, actor: Actor, plan: DreamPlan, work: Work, budget: int, distiller: Distiller

@@ -47,7 +47,7 @@ class Sweeper:
         Looking costs a read and no write, so that thousands of quiet tenants cost next to nothing.
         """
         self._host.searches.flush(tenant)
-        retention = retentions(self._host.rules.current(tenant).policy)
+        retention = retentions(self._host.rules.latest(tenant).policy)
 
         def body(tx: ReadTx) -> tuple[int, bool]:
             over = (

@@ -144,7 +144,7 @@ class Lifecycle:
         """
         actor.require(Right.WRITE)
         total = 0
-        for kept in retentions(self._rules.current(actor.tenant).policy):
+        for kept in retentions(self._rules.latest(actor.tenant).policy):
             before = self._parts.clock.now() - kept.kept_ms
 
             def find(tx: ReadTx, _: str | None, kept: Retention = kept, before: int = before) -> Page[Entry]:

@@ -86,6 +86,13 @@ class RuleBook:
         held = self._held.get(tenant)
         return held if held is not None else self._read(tenant)
 
+    def latest(self, tenant: str) -> Rules:
+        """The rules of this moment, also when another process changed them: for work whose commit no `guard` checks."""
+        held = self._held.get(tenant)
+        if held is not None and held.seq == self._parts.store.read(Scope(tenant), lambda tx: tx.head().rules_seq):
+            return held
+        return self._read(tenant)
+
     def _read(self, tenant: str) -> Rules:
         def body(tx: ReadTx) -> Rules:
             policy = tx.load(POLICY_SPACE, "tenant")

@@ -48,7 +48,7 @@ class Rescan:
     def scan(self, actor: Actor, *, dry_run: bool = False, progress: Progress | None = None) -> ScanReport:
         """Re-scan every stored entry of the tenant, readable or cold, with today's rules and secrets."""
         actor.require(Right.READ if dry_run else Right.ADMIN)
-        rules = self._rules.current(actor.tenant)
+        rules = self._rules.latest(actor.tenant)
         where = msgspec.structs.replace(ANYTHING, states=frozenset(EntryState) - {EntryState.ERASED})
         total, affected, findings = 0, 0, Counter[str]()
         wanted = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.head().entries)

@@ -135,7 +135,7 @@ class Dispatcher:
         """The model's answer, stored as an entry that carries the subjects of its sources."""
         chat = self._parts.chat
         assert chat is not None
-        rules = self._rules.current(work.actor.tenant)
+        rules = self._rules.latest(work.actor.tenant)
         clean = "\n".join(f"- {self._parts.redactor.text(entry.content, rules.known).text}" for entry in used)
         prompt = Prompt(f"{agent.persona}\n\n{_RULES}", f"Memories:\n{clean}\n\nTask: {task}", _SCHEMA, _OUTPUT_TOKENS)
         spend = self._spend.guard(work.actor, work.run.id, rules.policy)
