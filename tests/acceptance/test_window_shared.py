@@ -11,6 +11,7 @@ from tests.responses_emulator import MODEL, Emulator, Turn, message, thought
 
 import reverie
 from reverie.responses import ResponsesWindow, SyncWindow, WindowPolicy, WindowState
+from reverie.window.engine import BackgroundPending
 from reverie.window.items import Item
 
 SCOPE = "agent-1/task-4"
@@ -144,3 +145,61 @@ def test_a_question_in_the_background_is_known_elsewhere_when_the_quota_is_full(
     assert window.diagnostics["background_pending"] == asked.id
     other = opened(provider, memory)  # another process
     assert other.create(model=MODEL, input="fact:three").output_text == "I know 3: fact:one fact:two fact:three"
+
+
+def meanwhile(patch: pytest.MonkeyPatch, keeper: object, name: str, change: Callable[[], object]) -> None:
+    """Let `change` happen once, just before the first call of a method of the keeper."""
+    method, left = getattr(keeper, name), [change]
+
+    def delayed(*args: Any, **more: Any) -> Any:
+        while left:
+            left.pop()()
+        return method(*args, **more)
+
+    patch.setattr(keeper, name, delayed)
+
+
+def words(memory: reverie.Memory, scope: str = SCOPE) -> list[str]:
+    return [entry.content for entry in memory.ref(scope).list(limit=100).items if entry.kind == "turn"]
+
+
+@pytest.mark.parametrize("how", ["added", "fetched"])
+def test_an_answer_in_the_background_is_taken_once_whatever_others_do_meanwhile(
+    provider: Emulator, memory: reverie.Memory, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    provider.polls = 0
+    window, other = opened(provider, memory), opened(provider, memory)
+    window.create(model=MODEL, input="fact:one")
+    asked = window.create(model=MODEL, input="fact:two", background=True)
+    changes: dict[str, Callable[[], object]] = {
+        "added": lambda: other.append([user("fact:three")]),
+        "fetched": lambda: other.responses.retrieve(asked.id),
+    }
+    meanwhile(monkeypatch, window.keeper, "save_turn", changes[how])
+    window.responses.retrieve(asked.id)
+    window.create(model=MODEL, input="fact:four")
+    assert words(memory).count("I know 2: fact:one fact:two") == 1
+    assert str(window.items()).count("I know 2: fact:one fact:two") == 1
+
+
+def test_a_question_that_ended_elsewhere_does_not_end_the_next_one(
+    provider: Emulator, memory: reverie.Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window, other = opened(provider, memory), opened(provider, memory)
+    window.create(model=MODEL, input="fact:one")
+    lost = window.create(model=MODEL, input="fact:two", background=True)
+    del provider.vault.stored[lost.id]
+    asked: list[Any] = []
+    meanwhile(
+        monkeypatch,
+        window.keeper,
+        "save_question",
+        lambda: asked.append(other.create(model=MODEL, input="fact:three", background=True)),
+    )
+    provider.polls = 5
+    with pytest.raises(BackgroundPending):
+        window.create(model=MODEL, input="and?")
+    provider.polls = 0
+    provider.waiting.clear()
+    other.responses.retrieve(asked[0].id)
+    assert "I know 2: fact:one fact:three" in words(memory)

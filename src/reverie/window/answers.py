@@ -40,7 +40,8 @@ def accept(
         cache["prompt_cache_diagnostics"] = read.word
     turn = Turn(completed, True, [*pending.increment, *output], state.next_position, usage=usage, cache=cache)
     if state.background is not None:  # the question is in the ledger
-        state.background, turn.known = None, len(pending.increment)
+        turn.answers, turn.known = str(state.background["response_id"]), len(pending.increment)
+        state.background = None
     elif pending.begins:
         _begin(turn, pending)
     covered = len(state.items) + len(pending.increment)

@@ -104,7 +104,7 @@ class Engine(Recovery):
         self._refused = self._least_refused = self.foreign = None
         self._rebuilds = 0
         yield Keep(self.current)
-        if self.state.background is not None:
+        while self.state.background is not None:  # after one, another that a different process asked
             unsettled: RequestOutcome | None = yield from self._settle()
             if unsettled is not None:
                 return unsettled
@@ -179,7 +179,7 @@ class Engine(Recovery):
         if not answer.ok:
             return answer
         yield from self.resolved(waiting, answer.text)
-        if self.state.background is None:
+        if self.state.background is None or self.state.background["response_id"] != waiting:
             return None
         self.diagnostics["background_pending"] = waiting
         return RequestOutcome(409, error=BackgroundPending(waiting))
@@ -200,8 +200,10 @@ class Engine(Recovery):
 
     def _dismiss(self) -> Steps:
         """End a pending turn without an answer. Its words stay in the ledger."""
+        assert self.state.background is not None
+        ended = str(self.state.background["response_id"])
         self.state.background = None
-        self.state = yield Keep(lambda: self.keeper.save_question(self.state, None))
+        self.state = yield Keep(lambda: self.keeper.save_question(self.state, None, ended=ended))
 
     def opened(self, text: str) -> Steps:
         """Note the start of a stream whose answer continues without a reader. Returns whether the question is kept."""

@@ -90,8 +90,9 @@ class Keeper(Protocol):
     def save_turn(self, state: WindowState, turn: Turn) -> WindowState:
         """Keep an answered turn, with the drops that it began with."""
 
-    def save_question(self, state: WindowState, turn: Turn | None) -> WindowState:
-        """Keep a window whose answer is fetched later, with the words of the question (`turn`)."""
+    def save_question(self, state: WindowState, turn: Turn | None, *, ended: str | None = None) -> WindowState:
+        """Keep a window whose answer is fetched later, with the words of the question (`turn`), or one whose response
+        `ended` without an answer."""
 
     def note(self, state: WindowState, items: Sequence[Item]) -> None:
         """Record items in the ledger that are no part of the window."""

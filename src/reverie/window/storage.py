@@ -165,9 +165,9 @@ class WindowStore:
                 current = document.version if document is not None else 0
                 kept = state if current == state.version else self._newest(document, state)
                 if kept is not None and kept is not state and kept.epoch == state.epoch:
-                    kept.append(turn.appended, repeats)
-                    kept.shape, kept.request_shape_hash = state.shape, state.request_shape_hash
-                    kept.model, kept.response_id = state.model, None
+                    if turn.answers is not None and not _waits_for(kept, turn.answers):
+                        return kept, current, None  # another process took the answer
+                    self._join(kept, state, turn, repeats)
                 if prepared:
                     self._check_quota(tx, rules, prepared)
                 ref, _ = self._record_drops(tx, state, document, dropped if kept is state else None)
@@ -191,16 +191,25 @@ class WindowStore:
         kept.version = version
         return kept if kept is state else carry(kept, state)
 
-    def save_question(self, state: WindowState, turn: Turn | None) -> WindowState:
-        """Store a window whose answer is fetched later, with the words of the question; without a turn, store that
-        there will be no answer. The drops that the turn began with are stored in the same transaction; a drop
-        meanwhile wins."""
-        try:
-            return self._save_question(state, turn)
-        except QuotaExceeded:  # as for a turn
-            return self._save_question(state, None)
+    @staticmethod
+    def _join(kept: WindowState, state: WindowState, turn: Turn, repeats: Sequence[Any]) -> None:
+        """Add a turn of `state` to the window as others stored it meanwhile."""
+        kept.append(turn.appended, repeats)
+        kept.shape, kept.request_shape_hash = state.shape, state.request_shape_hash
+        kept.model, kept.response_id = state.model, None
+        if turn.answers is not None:
+            kept.background = None
 
-    def _save_question(self, state: WindowState, turn: Turn | None) -> WindowState:
+    def save_question(self, state: WindowState, turn: Turn | None, *, ended: str | None = None) -> WindowState:
+        """Store a window whose answer is fetched later, with the words of the question; without a turn, store that
+        the response `ended` brings no answer. The drops that the turn began with are stored in the same transaction; a
+        drop meanwhile wins."""
+        try:
+            return self._save_question(state, turn, ended)
+        except QuotaExceeded:  # as for a turn
+            return self._save_question(state, None, ended)
+
+    def _save_question(self, state: WindowState, turn: Turn | None, ended: str | None) -> WindowState:
         def prepare(rules: Rules) -> Callable[[WriteTx], tuple[WindowState, int]]:
             drafts = self._checkpoints.turn_drafts(turn, rules) if turn is not None and self.policy.ledger else []
             prepared = self._entries.prepare(self._actor, self.ref, drafts, rules) if drafts else []
@@ -210,7 +219,7 @@ class WindowStore:
                 document = tx.load(WINDOW_SPACE, self.key)
                 current = document.version if document is not None else 0
                 kept = state if current == state.version else self._newest(document, state)
-                if kept is not None and kept.epoch == state.epoch:
+                if kept is not None and kept.epoch == state.epoch and (ended is None or _waits_for(kept, ended)):
                     kept.background = state.background
                 if prepared:
                     self._check_quota(tx, rules, prepared)
@@ -510,3 +519,8 @@ class WindowStore:
     def _redact(self, text: str) -> str:
         known = self._rules.current(self._actor.tenant).known
         return self._parts.redactor.text(text, known).text
+
+
+def _waits_for(state: WindowState, response_id: str) -> bool:
+    """Whether a window waits for the answer of this response."""
+    return state.background is not None and state.background["response_id"] == response_id

@@ -99,6 +99,8 @@ class Turn:
     follows: int | None = None
     """The position after which this continues; -1: it starts over. None: right after what was there."""
     server_items: int = 0
+    answers: str | None = None
+    """The id of the response, when its question was in the background."""
     checkpoint_ref: str | None = None
     """The checkpoint of the window that was dropped for this turn, once it is kept."""
     usage: Mapping[str, Any] | None = None
