@@ -23,6 +23,7 @@ from reverie.store.contract import ControlTx
 _TOKEN = re.compile(r"rvk_([0-9a-z]{12})_([A-Za-z0-9_-]{43})")
 _ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LABEL = b"reverie key v1"
+_NOT_USABLE = "There is no usable key with that id. `reverie keys list` shows them."
 
 
 class NewKey(Struct, frozen=True):
@@ -56,6 +57,20 @@ class Keys:
         expires_at: int | None = None,
     ) -> NewKey:
         """Make a key. Authority defaults to 10 when the rights include admin, else to 4."""
+        key, made = self._make(tenant, name, rights, authority, scopes, expires_at)
+        self._store.control(lambda tx: tx.add_key(key), write=True)
+        return made
+
+    def _make(
+        self,
+        tenant: str,
+        name: str,
+        rights: Iterable[str],
+        authority: int | None,
+        scopes: Iterable[str],
+        expires_at: int | None,
+    ) -> tuple[Key, NewKey]:
+        """A key that is not stored yet. Raises Invalid."""
         if not valid_tenant(tenant):
             raise Invalid("A tenant is 1 to 64 lower-case letters, digits and . _ -", pointer="/tenant")
         try:
@@ -88,37 +103,38 @@ class Keys:
             created_at=now,
             expires_at=expires_at,
         )
-        self._store.control(lambda tx: tx.add_key(key), write=True)
         token = f"rvk_{key_id}_{secret}"
-        return NewKey(key_id, tenant, token, key.rights, level, key.scopes, expires_at)
+        return key, NewKey(key_id, tenant, token, key.rights, level, key.scopes, expires_at)
 
     def all(self, tenant: str | None = None) -> list[Key]:
         """Keys, oldest first."""
         return self._store.control(lambda tx: tx.keys(tenant))
 
     def revoke(self, key_id: str, *, at: int | None = None) -> None:
-        """Revoke a key, now or at a later instant."""
+        """Revoke a key, now or at a later instant. An earlier revocation stays."""
         when = self._clock.now() if at is None else at
         if not self._store.control(lambda tx: tx.revoke_key(key_id, at=when), write=True):
             raise NotFound("There is no key with that id. `reverie keys list` shows them.")
 
     def rotate(self, key_id: str, *, overlap_ms: int = 0) -> NewKey:
-        """Make a key with the same rights; the old one works for `overlap_ms` more."""
+        """Make a key with the same rights; the old one works for `overlap_ms` more. Both happen, or neither."""
         old, now = self._read(key_id)
         if not 0 <= overlap_ms <= LATEST - now:
             raise Invalid("The overlap is out of range.", pointer="/overlap_ms")
         if old is None or not _usable(old, now):
-            raise NotFound("There is no usable key with that id. `reverie keys list` shows them.")
-        new = self.create(
-            old.tenant,
-            name=old.name,
-            rights=old.rights,
-            authority=old.authority,
-            scopes=old.scopes,
-            expires_at=old.expires_at,
-        )
-        self.revoke(key_id, at=now + overlap_ms)
-        return new
+            raise NotFound(_NOT_USABLE)
+        key, made = self._make(old.tenant, old.name, old.rights, old.authority, old.scopes, old.expires_at)
+
+        def swap(tx: ControlTx) -> None:
+            tx.revoke_key(key_id, at=LATEST)  # changes nothing that counts, and holds back a revocation by others
+            current = tx.key(key_id)
+            if current is None or not _usable(current, self._clock.now()):
+                raise NotFound(_NOT_USABLE)
+            tx.add_key(key)
+            tx.revoke_key(key_id, at=self._clock.now() + overlap_ms)
+
+        self._store.control(swap, write=True)
+        return made
 
     def authenticate(self, token: str | None, *, door: str) -> Actor:
         """The caller behind a token. Raises Unauthenticated.

@@ -360,7 +360,8 @@ class ControlTx(Protocol):
         """Store a new key."""
 
     def revoke_key(self, key_id: str, *, at: int) -> bool:
-        """Revoke a key now or at a later instant (for rotation with overlap). False when the key is unknown."""
+        """Revoke a key now or at a later instant (for rotation with overlap), unless it is revoked earlier. False when
+        the key is unknown."""
 
     def setting(self, name: str) -> bytes | None:
         """A host-wide value."""

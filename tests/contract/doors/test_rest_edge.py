@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from tests.stores import on_one_store
 
 from reverie.api.rest.errors import STATUS
 from reverie.core.clock import SystemClock
+from reverie.core.errors import NotFound, StoreError, Unauthenticated
 
 
 def is_problem(answer: Any, status: int, code: str) -> bool:
@@ -318,3 +321,42 @@ class TestWhatIsSeenFromOutside:
             assert all(scope.startswith("x-host-reverie-") for scope in needed["key"])
         put = document["paths"]["/v1/host/reverie/memory/{ref}/entries"]["post"]["responses"]
         assert {"201", "409", "413", "415", "422", "507"} <= set(put)
+
+
+def test_a_key_that_is_revoked_during_its_rotation_gets_no_successor(
+    server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys, tenant = server.host.keys, "revoked-meanwhile"
+    leaked = keys.create(tenant)
+    check = server.host.rules.check_names
+
+    def meanwhile(*arguments: Any) -> None:
+        check(*arguments)
+        keys.revoke(leaked.id)
+
+    monkeypatch.setattr(server.host.rules, "check_names", meanwhile)
+    with pytest.raises(NotFound):
+        keys.rotate(leaked.id, overlap_ms=3_600_000)
+    assert [key.id for key in keys.all(tenant)] == [leaked.id]
+    assert not keys.valid([leaked.id])
+    with pytest.raises(Unauthenticated):
+        keys.authenticate(leaked.key, door="rest")
+
+
+def test_a_key_is_rotated_as_a_whole_or_not_at_all(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys, tenant = server.host.keys, "rotated-as-a-whole"
+    old = keys.create(tenant)
+    store, control = server.host.parts.store, server.host.parts.store.control
+    calls = count()
+
+    def dying(body: Any, *, write: bool = False) -> Any:
+        if write and next(calls):
+            raise StoreError("The process died here.")
+        return control(body, write=write)
+
+    monkeypatch.setattr(store, "control", dying)
+    with suppress(StoreError):
+        keys.rotate(old.id)
+    monkeypatch.undo()
+    usable = keys.valid([key.id for key in keys.all(tenant)])
+    assert len(usable) == 1

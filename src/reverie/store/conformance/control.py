@@ -27,6 +27,7 @@ def a_key_is_revoked_at_an_instant(lab: Lab) -> None:
     lab.store.control(lambda tx: tx.add_key(_key("a")), write=True)
     assert lab.store.control(lambda tx: tx.revoke_key("a", at=77), write=True)
     assert not lab.store.control(lambda tx: tx.revoke_key("nobody", at=77), write=True)
+    assert lab.store.control(lambda tx: tx.revoke_key("a", at=99), write=True)  # the earlier revocation stays
     key = lab.store.control(lambda tx: tx.key("a"))
     assert key is not None
     assert key.revoked_at == 77

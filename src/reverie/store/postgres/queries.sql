@@ -671,8 +671,8 @@ INSERT INTO reverie.api_key (id, tenant, digest, name, rights, authority, scopes
 VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 
 -- name: revoke_key
--- Revoke a key at an instant.
-UPDATE reverie.api_key SET revoked_at = %s WHERE id = %s RETURNING 1
+-- Revoke a key at an instant. An earlier revocation stays.
+UPDATE reverie.api_key SET revoked_at = least(revoked_at, %s) WHERE id = %s RETURNING 1
 
 -- name: setting
 -- A host-wide value.

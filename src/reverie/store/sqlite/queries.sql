@@ -661,8 +661,8 @@ INSERT INTO api_key (id, tenant, digest, name, rights, authority, scopes, create
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: revoke_key
--- Revoke a key at an instant.
-UPDATE api_key SET revoked_at = ? WHERE id = ? RETURNING 1
+-- Revoke a key at an instant. An earlier revocation stays.
+UPDATE api_key SET revoked_at = min(coalesce(revoked_at, ?1), ?1) WHERE id = ?2 RETURNING 1
 
 -- name: setting
 -- A host-wide value.
