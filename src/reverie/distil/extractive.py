@@ -36,6 +36,8 @@ from reverie.distil.statements import (
     candidates,
     once,
     points_at_today,
+    question_before,
+    replies,
     side_by_side,
 )
 from reverie.distil.value import model
@@ -106,9 +108,11 @@ class ExtractiveDistiller:
         judged = map(zip, phrases_of(left), values, reasons_of(left))
         for i, source, own, verdicts in paced(zip(kept_sources, left, ids, judged, strict=True)):
             since = ordered[copies[i][0]].created_at
-            fresh = candidates(i, source, verdicts, names=names, ids=own, since=since, repeated=repeated)
+            question = question_before(source, ordered[i - 1], said[i - 1]) if i else None
+            reply = replies(said[i], question)
+            fresh = candidates(i, source, verdicts, names=names, ids=own, since=since, repeated=repeated, reply=reply)
             if i and fresh:
-                fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names)
+                fresh[0] = answered(fresh[0], source, ordered[i - 1], said[i - 1], names, reply=reply)
             items.extend(fresh)
             into |= {(i, n): ("", (i, n + 1)) for n, phrase in enumerate(said[i]) if phrase.form is Form.HEAD}
         items = roll_up(once(items, into), into)
@@ -343,7 +347,7 @@ def _drawn(prepared: PreparedSources, chosen: Iterable[int], count: Count, *, ap
 
 def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> list[int]:
     today = [any(points_at_today(p.tokens) for p in pieces) for pieces in paced(said)]
-    groups = [
+    groups: list[tuple[object, ...]] = [
         (source.speaker, source.subject, source.kind, source.pinned, day_of(source.created_at) if dated else None)
         for source, dated in zip(ordered, today, strict=True)
     ]
@@ -352,6 +356,10 @@ def _duplicates(ordered: Sequence[Source], said: Sequence[Sequence[Phrase]]) -> 
         [] if binding else [token for phrase in pieces for token in phrase.tokens]
         for binding, pieces in zip([declares(source) for source in ordered], said, strict=True)
     ]
+    for i in range(1, len(ordered)):
+        question = question_before(ordered[i], ordered[i - 1], said[i - 1])
+        if question is not None and replies(said[i], question):
+            groups[i] = (*groups[i], question.text)  # the same answer to another question is another statement
     gists = [gist(*each) for each in paced(zip(words, groups, strict=True))]
     return collapse(gists, [" ".join([p.text.casefold() for p in pieces]).strip(" .!") for pieces in said])
 

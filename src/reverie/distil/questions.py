@@ -20,6 +20,9 @@ _CONNECTIVES = word_set("and but so then also or plus please")
 _REASONS = word_set("because since as given")
 _TAGS = word_set("right correct no yes yeah huh eh hm hmm true ok okay")
 _ASKED_BACK = word_set("isn't aren't wasn't weren't doesn't don't didn't won't can't couldn't wouldn't hasn't haven't")
+_REMINDING = word_set("remember note know recall forget mind believe mention mentioned tell told")
+"""Verbs of a question that states the clause after it: `Can you remember that I am vegan?`"""
+_PERSONAL = word_set("i i'm i've we we're we've she he they my our")
 _SHORTEST = 3
 """Words that a statement needs to say something by itself."""
 
@@ -31,6 +34,8 @@ def facts(tokens: Sequence[Token]) -> list[Token]:
     if first is None:
         # Only the mark makes it a question: "You prefer trains?"
         return []
+    if first == 0 and (told := _told(tokens)):
+        return told
     if first:
         stated = [token for part in parts[:first] for token in part]
     else:
@@ -42,6 +47,29 @@ def facts(tokens: Sequence[Token]) -> list[Token]:
         stated = stated[:-1]
     words = [token for token in stated if token.word]
     return list(stated) if len(words) >= _SHORTEST and any(token.telling for token in words) else []
+
+
+def _told(tokens: Sequence[Token]) -> list[Token]:
+    """Return the clause that a question reminds of, or tells: `Did I mention that ...?`, `Did you know I moved?`"""
+    words = [t for t in tokens if t.word]
+    if len(words) < 2 or words[0].lower not in _AUXILIARIES or words[1].lower not in ("you", "i"):
+        return []
+    for at, token in enumerate(words[2:6], 2):
+        if token.lower in _REMINDING:
+            after = words[at + 1 :]
+            if after and after[0].lower in ("you", "him", "her", "them"):
+                after = after[1:]
+            that = bool(after) and after[0].lower == "that"
+            after = after[1:] if that else after
+            opens = bool(after) and (after[0].lower in _PERSONAL or (that and _opens_clause(after)))
+            if opens and len(after) > 1:
+                begins = next(i for i, t in enumerate(tokens) if t is after[0] and i >= at)
+                return list(tokens[begins:-1])
+    return []
+
+
+def _opens_clause(words: Sequence[Token]) -> bool:
+    return words[0].lower in _SUBJECTS or words[0].capital
 
 
 def asks_only(sentence: str) -> bool:

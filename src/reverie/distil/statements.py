@@ -103,9 +103,10 @@ def candidates(
     ids: tuple[str, ...],
     since: int,
     repeated: Set[str],
+    reply: bool = False,
 ) -> list[Candidate]:
     """Return the informative statements of one source. `ids`: the source, then its duplicates; `since`: the moment of
-    the oldest of them; `repeated`: texts of several sources, of any speaker."""
+    the oldest of them; `repeated`: texts of several sources, of any speaker; `reply`: it answers yes or no."""
     oldest = day_of(since)
     out: list[Candidate] = []
     asked: Sequence[Token] = ()  # a question that is left out, if it came just before
@@ -125,7 +126,8 @@ def candidates(
         if idle and original.endswith("?") and not stated:
             asked = tokens
             continue
-        listed = form is Form.TITLE or head != ""
+        listed = form is Form.TITLE or head != "" or (reply and number == 0)
+        listed = listed or (bool(out) and out[-1].place[1] == number - 1 and _tells_outcome(words, tokens))
         if idle and not listed and (certain or text.casefold() in repeated or not _informs(tokens, names)):
             continue
         kept = tokens
@@ -134,6 +136,8 @@ def candidates(
             front = tokens[: len(tokenize(head))] if head and text.startswith(head) and not stated else []
             kept = shorten((stated or tokens)[len(front) :], names, spoken=spoken, whole=value.must_keep and weighty)
             kept = [*front, *kept] if kept else []
+            if reply and number == 0:
+                kept = [t for i, t in enumerate(tokens) if t.word or i < len(tokens) - 1]
             if not kept:
                 if not required and not weighty and not listed:
                     continue
@@ -202,6 +206,15 @@ def _informs(tokens: Sequence[Token], names: frozenset[str]) -> bool:
     return len(telling) >= _TELLING or named
 
 
+_OUTCOMES = word_set("help helps helped work works worked fixed solved succeeded failed fails passed")
+_LONGEST_OUTCOME = 4
+
+
+def _tells_outcome(words: Set[str], tokens: Sequence[Token]) -> bool:
+    """Whether a short sentence says how the one before it went: `Tried the other cable. Did not help.`"""
+    return len(words) <= _LONGEST_OUTCOME and not words.isdisjoint(_OUTCOMES) and tokens[-1].text != "?"
+
+
 def _before(shown: str, text: str, stated: Sequence[Token]) -> str:
     """Return the statement before it was shortened; of a question that states something, the stated part."""
     longer = join(stated) if stated else text.rstrip(".")
@@ -210,28 +223,48 @@ def _before(shown: str, text: str, stated: Sequence[Token]) -> str:
 
 _LONGEST_ANSWER, _LONGEST_QUESTION = 7, 16  # words and marks
 _THIN = 2  # telling words
+_REPLIES = word_set(
+    "yes yeah yep no nope never always not none nobody maybe perhaps only both neither ja nein nie nur doch oui non"
+    " jamais si sí no nunca sì mai sim não nee nooit tak nie nigdy evet hayır да нет nej"
+)
+"""Words of an answer that depends on its question alone."""
+
+
+def question_before(source: Source, before: Source, asked: Sequence[Phrase]) -> Phrase | None:
+    """Return the question that another speaker asked just before a source, or None."""
+    if (
+        source.speaker is None
+        or before.speaker in (None, source.speaker)
+        or before.session != source.session
+        or day_of(before.created_at) != day_of(source.created_at)
+    ):
+        return None
+    last = next((p for p in reversed(asked) if p.form is not Form.ASIDE), None)
+    return last if last is not None and last.original.endswith("?") else None
+
+
+def replies(said: Sequence[Phrase], question: Phrase | None) -> bool:
+    """Whether a source begins with yes or no to a question about something: `No, never!` after `May Lena eat nuts?`"""
+    if question is None or not said or len(said[0].tokens) > _LONGEST_ANSWER:
+        return False
+    return any(t.telling for t in question.tokens) and not _REPLIES.isdisjoint(t.lower for t in said[0].tokens)
 
 
 def answered(
-    item: Candidate, source: Source, before: Source, asked: Sequence[Phrase], names: frozenset[str]
+    item: Candidate, source: Source, before: Source, asked: Sequence[Phrase], names: frozenset[str], *, reply: bool
 ) -> Candidate:
     """Join a short answer with the question that another speaker asked just before it.
 
     `About 21,000` says nothing alone; `(How many words is it?) About 21,000` does.
     """
+    last = question_before(source, before, asked)
     if (
-        source.speaker is None
-        or before.speaker in (None, source.speaker)
+        last is None
         or item.place[1] > 0
-        or item.length > _LONGEST_ANSWER
-        or len(item.concepts) > _THIN
+        or item.length > _LONGEST_ANSWER + 1
+        or (len(item.concepts) > _THIN and not reply)
         or item.required
-        or before.session != source.session
-        or day_of(before.created_at) != item.day
     ):
-        return item
-    last = next((p for p in reversed(asked) if p.form is not Form.ASIDE), None)
-    if last is None or not last.original.endswith("?"):
         return item
     question = shorten(last.tokens, names, spoken=False)
     if not question or len(question) > _LONGEST_QUESTION:
