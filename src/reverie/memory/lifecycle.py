@@ -167,16 +167,16 @@ class Lifecycle:
         for page in pages(look):
             found = [entry for entry in page.items if not entry.held]
             for ref in sorted({entry.ref for entry in found}):
-                ids = [entry.id for entry in found if entry.ref == ref]
+                seen = {entry.id: entry.version for entry in found if entry.ref == ref}
 
-                def body(tx: WriteTx, ids: list[str] = ids) -> int:
+                def body(tx: WriteTx, seen: Mapping[str, int] = seen) -> int:
                     swept: list[Entry] = []
-                    for entry_id in ids:
+                    for entry_id, version in seen.items():
                         entry = tx.get(entry_id, where=ANYTHING)
                         still = entry is not None and (
                             (entry.expires_at is not None and entry.expires_at <= tx.now)
                             if type_ == "memory.expired"
-                            else entry.gone_seq is not None and entry.state is not EntryState.ERASED
+                            else entry.version == version and entry.state is not EntryState.ERASED
                         )
                         if entry is not None and still and not entry.held:
                             swept.append(entry)

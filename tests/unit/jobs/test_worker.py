@@ -10,13 +10,15 @@ import pytest
 from tests.conftest import EMBEDDER
 
 from reverie.core.actor import Actor
-from reverie.core.entry import Draft
+from reverie.core.dream import DreamPlan
+from reverie.core.entry import Draft, EntryState
 from reverie.core.errors import StoreBusy
 from reverie.host import Host
 from reverie.jobs.sweep import LEASE, Sweeper
 from reverie.jobs.worker import Worker
 from reverie.ops.jobs import JobObserver
 from reverie.ops.metrics import Metrics
+from reverie.providers.tokenizer import TokenCounter
 from reverie.services import Services
 
 DAY = 86_400_000
@@ -44,6 +46,34 @@ def test_what_outlived_the_undo_window_is_destroyed(make_host: Callable[..., Hos
     assert worker.round().retired == 0
     clock.advance(8 * DAY)
     assert worker.round().retired == 1
+
+
+def test_an_entry_that_was_restored_and_left_again_meanwhile_keeps_its_retention(
+    make_host: Callable[..., Host], ada: Actor, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = make_host(tokens=TokenCounter())
+    said = "On {} we decided to open the pier at nine. Well, there was some talk, as there is."
+    again, dreamt = (put(host, ada, said.format(day)) for day in ("Monday", "Tuesday"))
+    for entry_id in (again, dreamt):
+        host.lifecycle.delete(ada, "notes", entry_id)
+    for day in ("Thursday", "Friday"):
+        put(host, ada, said.format(day))
+    clock.advance(8 * DAY)
+    store: Any = host.parts.store
+    real = store.write
+
+    def meanwhile(*given: Any) -> Any:
+        monkeypatch.undo()  # between the look of the sweep and its first transaction
+        for entry_id in (again, dreamt):
+            host.lifecycle.restore(ada, "notes", entry_id)
+        host.lifecycle.delete(ada, "notes", again)
+        assert host.dreams.run(ada, DreamPlan("notes")) is not None
+        return real(*given)
+
+    monkeypatch.setattr(store, "write", meanwhile)
+    assert host.lifecycle.retain(ada) == 0
+    assert host.reader.get(ada, "notes", dreamt, cold=True).state is EntryState.DREAMT
+    assert host.lifecycle.restore(ada, "notes", again).content == said.format("Monday")
 
 
 def test_missing_vectors_are_made(make_host: Callable[..., Host], make_store: Any, ada: Actor, clock: Any) -> None:
