@@ -34,8 +34,10 @@ class Admission:
         self._turn: dict[tuple[str | None, str], Actor] = {}
         self._pace = Pace(threads.crowded)
 
-    async def admit(self, scope: Scope, length: int | None) -> None:
-        """Admit a request, if its path needs a key. `length`: the announced length of its body. Raises ReverieError."""
+    async def admit(self, scope: Scope, size: int) -> None:
+        """Admit a request, if its path needs a key. `size`: the bytes that its body is about to cost. Raises
+        ReverieError.
+        """
         path = scope["path"]
         door = self._doors.at(path)
         if door is None or not door.needs_key(path):
@@ -59,7 +61,7 @@ class Admission:
         try:
             counted = key_of(actor)
             self._limits.requests.take(counted)
-            self._limits.bytes.take(counted, max(length or 0, 0))
+            self._limits.bytes.take(counted, size)
         except RateLimited:
             self._metrics.refused.labels("rate_limited").inc()
             raise

@@ -31,11 +31,15 @@ class BodyLimit:
             return problem(413, "too_large", self._message, details={"max_bytes": self._most}, shape=shape)
         return None
 
+    def expected(self, length: int | None) -> int:
+        """The bytes that a body of this announced length costs its key: none when it is refused or has no length."""
+        return length if length is not None and 0 <= length <= self._most else 0
+
     def count(self, scope: Scope, length: int | None, receive: Receive) -> Receive:
         """`receive`, which raises TooLarge or RateLimited when the body passes a limit."""
         if length is not None:
             return receive  # counted at admission; a server ends the body at the length announced
-        seen, actor = 0, scope["state"].get("actor")
+        seen = 0
 
         async def counting() -> Message:
             nonlocal seen
@@ -45,6 +49,7 @@ class BodyLimit:
                 seen += size
                 if seen > self._most:
                     raise TooLarge(self._message, details={"max_bytes": self._most})
+                actor = scope["state"].get("actor")  # known before the body is read, at the console only then
                 if actor is not None:
                     self._limits.bytes.take(key_of(actor), size)
             return message

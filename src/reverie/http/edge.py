@@ -105,7 +105,7 @@ class Edge:
         try:
             if answer is None:
                 length = length_of(scope)
-                await self._admission.admit(scope, length)
+                await self._admission.admit(scope, self._size.expected(length))
                 answer = self._size.refuse(scope, length)
             if answer is None:
                 return await self._app(scope, self._size.count(scope, length, receive), send)

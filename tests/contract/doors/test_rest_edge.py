@@ -175,6 +175,13 @@ class TestLimits:
         answer = caller.post("memory/n/entries", {"content": "x" * 2000})
         assert is_problem(answer, 413, "too_large")
 
+    def test_a_body_refused_by_its_length_costs_the_key_nothing(self, make_server: Any) -> None:
+        caller = make_server(max_request_bytes=1000, bytes_per_second=1000).caller()
+        for announced in ("2000000", "9" * 18):
+            answer = caller.post("memory/n/entries", {"content": "x"}, headers={"Content-Length": announced})
+            assert is_problem(answer, 413, "too_large")
+        assert caller.post("memory/n/entries", {"content": "x"}).status_code == 201
+
     def test_a_body_without_a_length_is_refused_when_it_gets_too_long(self, make_server: Any) -> None:
         caller = make_server(max_request_bytes=1000).caller()
         sent = 0

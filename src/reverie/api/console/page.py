@@ -35,6 +35,7 @@ from reverie.core.errors import (
 )
 from reverie.host import Host
 from reverie.http.admission import bearer
+from reverie.http.body import length_of
 from reverie.http.browser import form_token, session_of
 from reverie.http.call import SMALL_BODY
 from reverie.http.limits import key_of
@@ -240,20 +241,30 @@ def _begin(state: Any, look: Look, begin: Begin) -> Response:
 
 
 async def read_form(request: Request, *, tenant: str | None = None) -> tuple[tuple[str, str], ...]:
-    """The fields of a form. A large form is parsed in a thread for the tenant, and refused without one.
+    """The fields of a form. A large form is parsed in a thread for the tenant, and not even read without one.
 
     Raises Invalid and TooLarge.
     """
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != FORM:
         raise Invalid(f"Send the form as {FORM}.")
+    if tenant is None:
+        return _fields(await _small_body(request))
     body = await request.body()
     if len(body) <= SMALL_BODY:
         return _fields(body)
-    if tenant is None:
-        raise TooLarge(f"This form is at most {SMALL_BODY} bytes.")
     threads: Threads = request.app.state.threads
     return await threads.run(Lane.PARSE, tenant, partial(_fields, body))
+
+
+async def _small_body(request: Request) -> bytes:
+    """The body of a form that anyone may send. Raises TooLarge before more is held than a small form has."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > SMALL_BODY:
+            raise TooLarge(f"This form is at most {SMALL_BODY} bytes.")
+    return body
 
 
 def _fields(body: bytes) -> tuple[tuple[str, str], ...]:
@@ -296,6 +307,7 @@ async def _authenticate(request: Request, session: str | None) -> Look:
     actor = await state.threads.run(Lane.LOOK, (token or session or "")[:16], find)
     request.scope["state"]["actor"] = actor
     state.limits.requests.take(key_of(actor))
+    state.limits.bytes.take(key_of(actor), max(length_of(request.scope) or 0, 0))
     try:
         path = {name: decode_segment(value) for name, value in request.path_params.items()}
     except ValueError:
