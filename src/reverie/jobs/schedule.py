@@ -35,7 +35,9 @@ from reverie.jobs.timetable import (
     due_tick,
     live_schedules,
     load_schedule,
+    load_unswitched,
     stored_schedules,
+    switched,
     upcoming_tick,
     why_not,
 )
@@ -78,7 +80,7 @@ class Scheduler:
         )
 
         def body(tx: WriteTx) -> Schedule:
-            stored = load_schedule(tx, named)
+            stored = load_unswitched(tx, named)
             if stored is None and existing:
                 raise NotFound("There is no schedule with that id. `reverie schedules list` shows them.")
             made = {"id": self._parts.ids.new(), "created_at": tx.now, "zone": zone}
@@ -88,7 +90,7 @@ class Scheduler:
             seq = tx.append(NewEvent("schedule.saved", "SCHEDULE", actor.id, data=data))
             tx.save(SCHEDULE_SPACE, schedule.id, msgspec.json.encode(schedule), seq=seq)
             tx.wake(tx.now)
-            return schedule
+            return switched(tx, schedule)
 
         return self._parts.store.write(Scope(actor.tenant), body)
 
@@ -315,7 +317,7 @@ class Scheduler:
         def body(tx: WriteTx) -> None:
             if holder is not None and not tx.claim(_lease(schedule_id), holder, until=tx.now):
                 return  # it was taken over: the new holder reports the outcome
-            schedule = load_schedule(tx, schedule_id)
+            schedule = load_unswitched(tx, schedule_id)
             if holder is not None:
                 tx.release(_lease(schedule_id), holder)
             if schedule is None:

@@ -213,18 +213,24 @@ def why_not(schedule: Schedule) -> str | None:
 
 def load_schedule(tx: ReadTx, schedule_id: str) -> Schedule | None:
     """A schedule by its id."""
+    found = load_unswitched(tx, schedule_id)
+    return None if found is None else switched(tx, found)
+
+
+def load_unswitched(tx: ReadTx, schedule_id: str) -> Schedule | None:
+    """A schedule to be stored again: the nightly one is not paused by the policy, which may change back."""
     document = tx.load(SCHEDULE_SPACE, schedule_id) if schedule_id else None
     if document and document.body:
-        return _switched(tx, msgspec.json.decode(document.body, type=Schedule))
+        return msgspec.json.decode(document.body, type=Schedule)
     return _nightly(tx) if schedule_id == NIGHTLY else None
 
 
 def stored_schedules(tx: ReadTx) -> list[Schedule]:
     """Every schedule of the tenant."""
     documents = each(lambda cursor: tx.documents(SCHEDULE_SPACE, limit=500, cursor=cursor))
-    found = [_switched(tx, msgspec.json.decode(d.body, type=Schedule)) for d in documents if d.body]
+    found = [switched(tx, msgspec.json.decode(d.body, type=Schedule)) for d in documents if d.body]
     nightly = None if any(schedule.id == NIGHTLY for schedule in found) else _nightly(tx)
-    return found if nightly is None else [nightly, *found]
+    return found if nightly is None else [switched(tx, nightly), *found]
 
 
 def live_schedules(tx: ReadTx) -> list[Schedule]:
@@ -238,7 +244,7 @@ def _nightly(tx: ReadTx) -> Schedule | None:
     if tx.head().bytes <= LIGHT_BYTES or tx.load(SCHEDULE_SPACE, NIGHTLY, dropped=True) is not None:
         return None
     zone = _policy(tx).zone
-    made = Schedule(
+    return Schedule(
         id=NIGHTLY,
         cron=f"0 {NIGHT} * * *",
         zone=zone if is_zone(zone) else "UTC",  # older releases stored a policy with any zone
@@ -246,10 +252,9 @@ def _nightly(tx: ReadTx) -> Schedule | None:
         missed="skip",
         created_at=max(tx.now - _HOUR_MS, 0),
     )
-    return _switched(tx, made)
 
 
-def _switched(tx: ReadTx, schedule: Schedule) -> Schedule:
+def switched(tx: ReadTx, schedule: Schedule) -> Schedule:
     """The nightly dream is paused while the policy `nightly` is off."""
     if schedule.id != NIGHTLY or schedule.paused or _policy(tx).nightly == "on":
         return schedule

@@ -92,3 +92,35 @@ def test_the_hour_is_the_tenants(host: Host, ada: Actor) -> None:
     host.rules.set_policy(ada, {"zone": "Asia/Tokyo"})
     noon = int(datetime(2026, 5, 1, 12, tzinfo=UTC).timestamp() * 1000)
     assert datetime.fromtimestamp(host.rules.policy(ada).next_night(noon) / 1000, UTC).hour == 18
+
+
+def test_what_happens_while_the_switch_is_off_does_not_turn_it_off_for_good(
+    host: Host, ada: Actor, clock: HandClock
+) -> None:
+    host.entries.put(ada, "plant", lines(400))
+    host.rules.set_policy(ada, {"nightly": "off"})
+    assert host.schedules.run_now(ada, NIGHTLY).status == "done"
+    assert host.schedules.save(ada, {"id": NIGHTLY, "budget": 6000}, existing=True).paused
+    assert host.schedules.all(ada)[0].schedule.paused
+    host.rules.set_policy(ada, {"nightly": "on"})
+    host.entries.put(ada, "plant", lines(400, first=400))
+    (due,) = host.schedules.all(ada)
+    assert (due.schedule.paused, due.schedule.budget) == (False, 6000)
+    assert at_night(host, ada, clock) == 1
+
+
+def test_a_night_that_ends_after_the_switch_was_turned_off_leaves_it_to_the_policy(
+    host: Host, ada: Actor, clock: HandClock
+) -> None:
+    host.entries.put(ada, "plant", lines(400))
+
+    def off(step: str, *_: object) -> None:
+        if step == "commit":
+            host.rules.set_policy(ada, {"nightly": "off"})
+
+    clock.advance(host.rules.policy(ada).next_night(clock.now()) - clock.now())
+    assert host.schedules.tick(ada, progress=off) == 1
+    assert at_night(host, ada, clock) == 0
+    host.rules.set_policy(ada, {"nightly": "on"})
+    host.entries.put(ada, "plant", lines(400, first=400))
+    assert at_night(host, ada, clock) == 1
