@@ -230,6 +230,7 @@ LEFT_OUT = {
     "kind": "of another kind",
     "tags": "without the tags asked for",
     "session": "of another session",
+    "members": "of sessions that only their members may read",
     "dream": "texts of dreams",
     "draft": "drafts",
     "file": "files of a memory store",

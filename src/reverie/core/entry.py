@@ -196,6 +196,11 @@ class Entry(Struct, frozen=True):
         return f"<Entry {self.id} ({self.kind}): {brief(self.content)!r}>"
 
 
+def is_for_members(entry: Entry) -> bool:
+    """Whether only members of its session may read an entry, so that no text of several sessions may hold its words."""
+    return entry.source.session is not None and entry.source.door in NAMED_SESSIONS
+
+
 class Link(Struct, frozen=True):
     """A typed, directed link between two entries of one ref: the nine relations of Akashik and `distilled-from`."""
 

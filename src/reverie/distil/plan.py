@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from reverie.core.clock import from_iso
 from reverie.core.dream import Selector, TokenBudgetExceeded
-from reverie.core.entry import COMMITMENT_KIND, FILE_KIND, Entry, EntryState, speaker
+from reverie.core.entry import COMMITMENT_KIND, FILE_KIND, Entry, EntryState, is_for_members, speaker
 from reverie.core.errors import Invalid
 from reverie.core.pause import paced
 from reverie.core.subject import fold, labelled
@@ -156,6 +156,7 @@ def _refusal(entry: Entry, selector: Selector, now: int, epoch: int) -> str | No
         ("kind", selector.kinds is not None and entry.kind not in selector.kinds),
         ("tags", any(tag not in entry.tags for tag in selector.tags)),
         ("session", selector.session is not None and entry.source.session != selector.session),
+        ("members", is_for_members(entry) and entry.source.session != selector.session),
         ("dream", entry.kind == DREAM_KIND and not selector.dreams),
         ("draft", entry.state is EntryState.DRAFT),
         ("file", entry.kind == FILE_KIND and FILE_KIND not in (selector.kinds or ())),

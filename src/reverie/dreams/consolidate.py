@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from reverie.core.actor import Actor, Right
-from reverie.core.entry import COMMITMENT_KIND, FILE_KIND, Entry, EntryState, Link, Scope
+from reverie.core.entry import COMMITMENT_KIND, FILE_KIND, Entry, EntryState, Link, Scope, is_for_members
 from reverie.core.errors import Busy, ReadOnly
 from reverie.core.event import NewEvent
 from reverie.core.query import Filter, each
@@ -174,5 +174,5 @@ def _too_fast() -> Busy:
 
 def _standing(tx: ReadTx, as_of: int | None) -> list[Entry]:
     free = each(lambda cursor: tx.scan(Filter(pinned=False), limit=_PAGE, cursor=cursor, oldest_first=True))
-    found = [entry for entry in free if entry.kind not in _UNTOUCHED and not entry.held]
+    found = [entry for entry in free if entry.kind not in _UNTOUCHED and not entry.held and not is_for_members(entry)]
     return found if as_of is None else [entry for entry in found if entry.born_seq <= as_of]

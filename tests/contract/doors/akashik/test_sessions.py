@@ -252,3 +252,23 @@ def test_the_log_keeps_a_sessions_secrets(join: Callable[..., Agent], server: An
     assert all(event["session_id"] != "s" for event in seen)
     everything = owner.caller.get("/akashik/v1/field/log?session_id=s").json()["events"]
     assert made in [event["memory_unit_id"] for event in everything]
+
+
+def test_a_dream_of_another_interface_keeps_the_words_of_a_session_from_others(join: Callable[..., Agent]) -> None:
+    owner = join()
+    outsider, guest = join(owner.caller), join(owner.caller)
+    first, second = (create(owner, name, members=[guest.id]) for name in ("north", "south"))
+    hidden = [
+        one.record(f"The {thing} key of the {place} vault is behind painting {n}.")
+        for n, (one, place) in enumerate(((first, "north"), (second, "south")) * 3)
+        for thing in ("spare", "brass")
+    ]
+    open_ones = [outsider.record(f"The ferry of pier {n} leaves at {n} past nine.") for n in range(12)]
+    plan = owner.caller.post("/v1/host/reverie/memory/akashik/dreams", {"plan": True, "budget": 8000}).json()
+    assert plan["left_out"]["members"] == len(hidden)
+    owner.caller.post("/v1/host/reverie/memory/akashik/dreams", {"budget": 8000})
+    owner.caller.post("/v1/host/reverie/memory/akashik/consolidate", {})
+    seen = outsider.attune(scope={"max_units": 100})["record"]
+    assert "vault" not in str(seen)
+    assert {item["memory_unit"]["id"] for item in seen} != set(open_ones)  # the dream happened
+    assert {*guest.inside("north").seen(), *guest.inside("south").seen()} >= set(hidden)
