@@ -217,7 +217,8 @@ class Forget:
             if self._parts.ledger is not None:
                 # before the commit: a crash in between forgets once more after a restore, never once less
                 words = (target.mention.hash(key), target.mention.size) if target.mention else ()
-                self._parts.ledger.add(ForgetLine(actor.tenant, target.subject, target.ref, tx.now, True, *words))
+                at = tx.now if target.before is None else min(tx.now, target.before)  # what came later stays
+                self._parts.ledger.add(ForgetLine(actor.tenant, target.subject, target.ref, at, True, *words))
             return msgspec.structs.replace(done, certificate=seq)
 
         return body
@@ -253,7 +254,8 @@ class Forget:
         data = certificate(counts, target, tx.log_key())
         seq = tx.append(NewEvent("memory.forgotten", "FORGET", actor.id, data=data))
         name = certified_name(target.subject, target.ref, tx.log_key())
-        tx.save(CERTIFIED, name, orjson.dumps({"at": tx.now, "seq": seq}), seq=seq, keep=1)
+        at = tx.now if target.before is None else max(min(tx.now, target.before), _certified_at(tx, name))
+        tx.save(CERTIFIED, name, orjson.dumps({"at": at, "seq": seq}), seq=seq, keep=1)
         return seq
 
     def _destroy(self, tx: WriteTx, actor: Actor, target: Target, reach: Reach) -> None:
@@ -307,7 +309,7 @@ class Forget:
         return done
 
     def cut_off(self, actor: Actor) -> list[ForgetLine]:
-        """Forgets that this machine's ledger names and the log has no certificate of, each named once.
+        """Forgets that this machine's ledger names and the log has no certificate of, each named once, earliest first.
 
         Either the process died between the two, or the database was restored from an older backup.
         """
@@ -321,7 +323,9 @@ class Forget:
             return []
         missing = self._parts.store.read(Scope(actor.tenant), lambda tx: _uncertified(tx, ripe))
         self._certified[actor.tenant] = compared + len(ripe)
-        return list({(line.subject, line.ref): line for line in missing}.values())
+        missing.sort(key=attrgetter("at"))
+        last = {(line.subject, line.ref, line.mention): line for line in missing}
+        return sorted(last.values(), key=attrgetter("at"))  # the certificate of one covers those before it
 
 
 def _telling(text: str) -> set[str]:
@@ -338,13 +342,17 @@ def certified_name(subject: str, ref: str | None, log_key: bytes) -> str:
     return f"{subject}/{keyed_hash(log_key, ref)}" if ref else subject
 
 
+def _certified_at(tx: ReadTx, name: str) -> int:
+    """The instant up to which a certificate says that a subject was forgotten; -1 without one."""
+    document = tx.load(CERTIFIED, name)
+    return int(orjson.loads(document.body)["at"]) if document is not None and document.body else -1
+
+
 def _uncertified(tx: ReadTx, lines: Sequence[ForgetLine]) -> list[ForgetLine]:
     """The lines without a certificate: by the document of each or, for lines of older releases, by the log."""
     missing = []
     for line in lines:
-        document = tx.load(CERTIFIED, certified_name(line.subject, line.ref, tx.log_key()))
-        at = orjson.loads(document.body)["at"] if document is not None and document.body else -1
-        if at < line.at:
+        if _certified_at(tx, certified_name(line.subject, line.ref, tx.log_key())) < line.at:
             missing.append(line)
     if all(line.folded for line in missing):
         return missing

@@ -15,7 +15,7 @@ from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft, Entry, EntryState, Scope, Source
 from reverie.core.errors import Invalid, ReverieError
-from reverie.core.event import keyed_hash
+from reverie.core.event import NewEvent, keyed_hash
 from reverie.core.ports import ForgetLine
 from reverie.core.subject import fold, subject_hash
 from reverie.distil.plan import hot_texts
@@ -26,7 +26,7 @@ from reverie.privacy.reach import Reach, Target, _derived, find
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.cipher import FileCipher
 from reverie.store.conformance import HandClock
-from reverie.store.contract import Store
+from reverie.store.contract import Store, WriteTx
 
 REF = "bot"
 COURTESY = "Thanks a lot everyone, that was a really lovely day, see you all next week!"
@@ -523,6 +523,60 @@ def test_a_ledger_forgets_again_by_label_and_by_mention(
     assert host.forget.replay(ada) == 2
     assert readable(host, ada) == ["Bo called.", "Two."]
     assert "Lopez" not in (tmp_path / "forgotten.jsonl").read_text().title()
+
+
+def test_a_forget_that_is_repeated_reaches_no_further_the_next_time(
+    make_host: MakeHost, make_store: MakeStore, ada: Actor, clock: HandClock, tmp_path: Any
+) -> None:
+    from reverie.privacy.ledger import FileLedger
+
+    host = make_host(store=make_store(), ledger=FileLedger(tmp_path / "forgotten.jsonl"))
+    host.entries.put(ada, REF, [Draft("One.", subject="Ana")])
+    host.forget.forget(ada, "ana")
+    clock.advance(1)
+    host.entries.put(ada, REF, [Draft("Two.", subject="Ana")])
+    clock.advance(1)
+    for _ in range(2):  # each time an older backup was restored
+        host.entries.put(ada, REF, [Draft("One.", subject="Ana", created_at=1)])
+        assert host.forget.replay(ada) == 1
+        assert readable(host, ada) == ["Two."]
+
+
+def test_a_backup_that_is_older_than_two_forgets_of_one_subject_is_made_to_forget_both(
+    make_host: MakeHost, make_store: MakeStore, ada: Actor, clock: HandClock, tmp_path: Any
+) -> None:
+    from reverie.privacy.certificate import CERTIFIED
+    from reverie.privacy.forget import UNDER_WAY_MS
+    from reverie.privacy.ledger import FileLedger
+
+    store = make_store()
+
+    def start() -> Host:
+        return make_host(store=store, ledger=FileLedger(tmp_path / "forgotten.jsonl"))
+
+    def older(tx: WriteTx) -> None:
+        seq = tx.append(NewEvent("document.dropped", "TEST", "test", data={}))
+        for document in tx.documents(CERTIFIED).items:
+            tx.drop(CERTIFIED, document.key, seq=seq, keep=0)
+
+    host = start()
+    host.entries.put(ada, REF, [Draft("Ana called.")])
+    host.forget.forget(ada, "ana", mentions=True)
+    clock.advance(10)
+    host.entries.put(ada, REF, [Draft("One.", subject="Ana")])
+    host.forget.forget(ada, "ana")
+    store.write(Scope(ada.tenant), older)
+    host.entries.put(ada, REF, [Draft("One.", subject="Ana"), Draft("Ana called.", created_at=1)])
+    clock.advance(UNDER_WAY_MS)
+    host = start()
+    first, second = host.forget.cut_off(ada)
+    assert host.forget.again(ada, [first]) == 1
+    assert host.forget.cut_off(ada) == []
+    host = start()  # after a crash between the two
+    assert host.forget.cut_off(ada) == [second]
+    assert host.forget.again(ada, [second]) == 1
+    assert readable(host, ada) == []
+    assert start().forget.cut_off(ada) == []
 
 
 def test_the_report_of_a_dream_that_was_made_again_says_nothing_of_its_sources(host: Host, ada: Actor) -> None:
