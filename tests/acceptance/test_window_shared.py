@@ -203,3 +203,49 @@ def test_a_question_that_ended_elsewhere_does_not_end_the_next_one(
     provider.waiting.clear()
     other.responses.retrieve(asked[0].id)
     assert "I know 2: fact:one fact:three" in words(memory)
+
+
+def test_a_window_made_of_words_that_are_forgotten_meanwhile_is_not_kept(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    window = opened(provider, memory)
+    window.create(model=MODEL, input="fact:one Mira lives in Porto.")
+    window.create(model=MODEL, input="fact:two")
+    memory.host.windows.drop(memory.actor, SCOPE)
+
+    def forget(turn: Turn) -> list[dict[str, Any]]:
+        memory.forget("Mira", mentions=True)
+        return [message("Noted.")]
+
+    provider.model = forget
+    window.create(model=MODEL, input="fact:three")
+    provider.model = recall
+    assert "Mira" not in str(window.items())
+    assert "Mira" not in str(opened(provider, memory).items())
+    assert "Mira" not in str([entry.content for entry in memory.ref(SCOPE).list(limit=100).items])
+    window.create(model=MODEL, input="fact:four")
+    assert "Porto" not in str(provider.requests("create")[-1].body)
+
+
+def test_the_checkpoint_of_a_pass_does_not_bring_forgotten_words_back(
+    provider: Emulator, memory: reverie.Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = opened(provider, memory)
+    window.create(model=MODEL, input="fact:one Mira lives in Porto.")
+    window.create(model=MODEL, input="fact:two")
+    meanwhile(monkeypatch, window.keeper, "begin_pass", lambda: memory.forget("Mira", mentions=True))
+    window.compact()
+    assert "Porto" not in str([entry.content for entry in memory.ref(SCOPE).list(limit=100).items])
+
+
+def test_the_checkpoint_of_a_server_compaction_does_not_bring_forgotten_words_back(
+    provider: Emulator, memory: reverie.Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = opened(provider, memory, mode="server_side", server_compact_threshold=1500)
+    window.create(model=MODEL, input="fact:one Mira lives in Porto.")
+    window.create(model=MODEL, input="fact:two " + "lorem ipsum " * 900)
+    kept = [entry.kind for entry in memory.ref(SCOPE).list(limit=100).items]
+    meanwhile(monkeypatch, window.keeper, "save_turn", lambda: memory.forget("Mira", mentions=True))
+    window.create(model=MODEL, input="fact:three " + "dolor sit " * 900)
+    assert kept
+    assert "Porto" not in str([entry.content for entry in memory.ref(SCOPE).list(limit=100).items])

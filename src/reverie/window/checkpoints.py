@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reverie.core.clock import to_iso
@@ -174,7 +175,7 @@ class Checkpoints:
             return Rebuild([], "ledger")
         if checkpoint is None and newest is not None and not _is_of_the_past(newest):
             checkpoint = newest.content
-        return rebuild(
+        made = rebuild(
             turns,
             checkpoint or "",
             gist=gist,
@@ -184,6 +185,8 @@ class Checkpoints:
             retained_tokens=retained_tokens,
             left_out=left_out,
         )
+        quoted = [*turns, newest] if newest is not None else turns
+        return replace(made, read={entry.position: entry.version for entry in quoted})
 
     def end(self, tx: ReadTx) -> int | None:
         """The position behind the newest turn since the conversation was last cleared; None without one."""

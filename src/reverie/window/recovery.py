@@ -93,6 +93,7 @@ class Recovery(Passes):
 
     def _note(self) -> str:
         found = self.keeper.readable(most_tokens=1)
+        self.state.read = found.read
         return f"Earlier parts of this conversation were left out.\n{found.note}"
 
     def _seed(self, following: Sequence[Item], room: int | None = None, before: Before | None = None) -> dict[str, Any]:
@@ -101,7 +102,7 @@ class Recovery(Passes):
         most = trigger_tokens(self.state) // 2 if room is None else room
         dialect = self.state.dialect
         made = self.keeper.readable(most_tokens=most, following=dialect.readable(following), before=before)
-        self.state.items = dialect.restored(made.items)
+        self.state.items, self.state.read = dialect.restored(made.items), made.read
         results = {"seeded_items": len(self.state.items), "seed_omitted_turns": made.omitted_turns}
         return {"seeded_from": made.source, **results} if made.items else {}
 

@@ -10,7 +10,7 @@ if request is not None:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +97,8 @@ class WindowState:
     attempt: Attempt | None = None
     resets: list[Reset] = field(default_factory=list)
     """Drops that are not stored yet: the next answered turn stores them."""
+    read: Mapping[int, int] = field(default_factory=dict, repr=False)
+    """Version by position of the entries that a window was made from, until it is stored."""
     redact: Callable[[str], str] = field(default=lambda _: "", repr=False)
     """Redacts previews; the default leaves nothing of them."""
     round: int = 0
@@ -185,6 +187,7 @@ class WindowState:
         self.payload_tokens = {}
         self.reset_since = self.all_stored = True
         self.attempt = None
+        self.read = {}
         self.resets.append(made)
         return made
 

@@ -13,6 +13,7 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Document, Scope
 from reverie.core.errors import Conflict, QuotaExceeded, ReverieError
 from reverie.core.event import NewEvent, keyed_hash
+from reverie.core.query import Filter
 from reverie.core.retry import Moved, retry
 from reverie.memory.entries import Entries
 from reverie.memory.insertion import PreparedEntry, insert
@@ -163,15 +164,17 @@ class WindowStore:
             def body(tx: WriteTx) -> tuple[WindowState, int, str | None]:
                 document = tx.load(WINDOW_SPACE, self.key)
                 current = document.version if document is not None else 0
-                kept = state if current == state.version else self._newest(document, state)
-                if kept is not None and kept is not state and kept.epoch == state.epoch:
+                kept = self._continued(tx, document, state)
+                dropped_meanwhile = kept is None or kept.epoch != state.epoch
+                if kept is not None and kept is not state and not dropped_meanwhile:
                     if turn.answers is not None and not _waits_for(kept, turn.answers):
                         return kept, current, None  # another process took the answer
                     self._join(kept, state, turn, repeats)
                 if prepared:
                     self._check_quota(tx, rules, prepared)
                 ref, _ = self._record_drops(tx, state, document, dropped if kept is state else None)
-                receipts = [insert(tx, self._actor, item, operation="TURN") for item in prepared]
+                said = prepared[:-1] if after is not None and dropped_meanwhile else prepared
+                receipts = [insert(tx, self._actor, item, operation="TURN") for item in said]
                 if kept is None:
                     return self._fresh(state), 0, None
                 data = {"window": self.key, "generation": kept.generation, "items": len(kept.items)}
@@ -179,7 +182,7 @@ class WindowStore:
                     data["input_tokens"] = kept.reported_input_tokens
                 seq = tx.append(self._event("provider_window_updated", "TURN", data))
                 saved = self._sealed.save(tx, kept, seq, current)
-                if turn.server_items:
+                if turn.server_items and not dropped_meanwhile:
                     last = receipts[-1].id if after is not None and receipts else None
                     self.attempts.by_server(tx, kept, turn, last, seq)
                 return kept, saved.version, ref
@@ -188,6 +191,7 @@ class WindowStore:
 
         kept, version, turn.checkpoint_ref = self._commit(prepare)
         state.resets.clear()
+        state.read = {}
         kept.version = version
         return kept if kept is state else carry(kept, state)
 
@@ -218,7 +222,7 @@ class WindowStore:
             def body(tx: WriteTx) -> tuple[WindowState, int]:
                 document = tx.load(WINDOW_SPACE, self.key)
                 current = document.version if document is not None else 0
-                kept = state if current == state.version else self._newest(document, state)
+                kept = self._continued(tx, document, state)
                 if kept is not None and kept.epoch == state.epoch and (ended is None or _waits_for(kept, ended)):
                     kept.background = state.background
                 if prepared:
@@ -236,6 +240,7 @@ class WindowStore:
 
         kept, version = self._commit(prepare)
         state.resets.clear()
+        state.read = {}
         kept.version = version
         return kept if kept is state else carry(kept, state)
 
@@ -270,11 +275,14 @@ class WindowStore:
         except QuotaExceeded:  # the answer continues; the quota refuses only its words
             return
 
-    def _newest(self, document: Document | None, state: WindowState) -> WindowState | None:
-        """The window that a write based on `state` continues, when others wrote meanwhile: theirs, or `state` where it
-        drops what they added or theirs cannot be read; None when it was dropped."""
+    def _continued(self, tx: WriteTx, document: Document | None, state: WindowState) -> WindowState | None:
+        """The window that a write based on `state` continues: `state` when no other process wrote, else theirs, or
+        `state` where it drops what they added or theirs cannot be read; None when it was dropped, or made from words
+        that were destroyed before it was stored."""
         if document is None:
-            return None
+            return state if state.version == 0 and not _changed(tx, state) else None
+        if document.version == state.version:
+            return state
         try:
             newest = load(self._sealed.open(document), policy=self.policy, negative=self.negative)
         except (CorruptWindow, ReverieError):
@@ -299,7 +307,8 @@ class WindowStore:
     # passes
 
     def begin_pass(self, state: WindowState) -> Ticket | None:
-        """Store checkpoint and attempt before a pass, in one transaction. None when another process makes a pass."""
+        """Store checkpoint and attempt before a pass, in one transaction. None when another process makes a pass, or
+        has dropped the window."""
         attempt = state.attempt
         assert attempt is not None
         ticket_id = self._parts.ids.new()
@@ -312,6 +321,9 @@ class WindowStore:
 
             def body(tx: WriteTx) -> Ticket | None:
                 self.attempts.bury(tx)
+                document = tx.load(WINDOW_SPACE, self.key)
+                if document is None or int(document.meta.get("epoch", state.epoch)) != state.epoch:
+                    return None  # dropped meanwhile: the checkpoint would keep words that a forget may have destroyed
                 if not tx.claim(self.attempts.lease, name, until=until):
                     return None
                 receipt = insert(tx, self._actor, prepared[0], operation="CHECKPOINT")
@@ -409,6 +421,7 @@ class WindowStore:
 
         state.version = self._commit(prepare)
         state.resets.clear()
+        state.read = {}
 
     def _drop_checkpoint(self, state: WindowState, rules: Rules, *, cleared: bool = False) -> PreparedEntry | None:
         """The checkpoint of the kept window that the first of `state.resets` drops; None when there is no drop."""
@@ -519,6 +532,12 @@ class WindowStore:
     def _redact(self, text: str) -> str:
         known = self._rules.current(self._actor.tenant).known
         return self._parts.redactor.text(text, known).text
+
+
+def _changed(tx: WriteTx, state: WindowState) -> bool:
+    """Whether an entry that a window was made from has changed or gone since."""
+    now = tx.at(list(state.read), Filter()) if state.read else {}
+    return any(position not in now or now[position].version != seen for position, seen in state.read.items())
 
 
 def _waits_for(state: WindowState, response_id: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from reverie.core.entry import Draft, Entry, Source
@@ -192,6 +192,8 @@ class Rebuild:
     source: str
     """`ledger` or `checkpoint+ledger`."""
     omitted_turns: int = 0
+    read: Mapping[int, int] = field(default_factory=dict)
+    """Version by position of the entries that it was made from."""
 
     @property
     def note(self) -> str:
