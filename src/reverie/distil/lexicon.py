@@ -12,7 +12,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 NEGATIONS = word_set(
-    "no not never none nobody nothing nowhere neither nor cannot without hardly barely"
+    "no nope nah not never none nobody nothing nowhere neither nor cannot without hardly barely"
     " cant wont dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt couldnt wouldnt shouldnt"
 )
 

@@ -45,6 +45,11 @@ _ITEM = re.compile(r"^\s*(?:[-*•+]|\d{1,3}[.)])\s+")
 _BOLD = re.compile(r"(\*\*|__)([^*_]+?):?\1:?")
 _LONGEST_HEAD = 6
 """Words of a heading that is repeated with every item."""
+_PRESENTS = re.compile(
+    r"(?i)(?:sure|ok|okay|well|here(?:'s|’s| is| are)|hier (?:ist|sind)|voici|aquí|ecco)\b"
+    r"(?!.*(?:\b(?:not|never|no)\b|n['’]t\b))"
+)
+"""The beginning of a heading that only presents a list: `Here are some ideas:`."""
 _TITLE = re.compile(r"^\s*#{1,6}\s+")
 _ASIDE = re.compile(r"\s*\[(?!REDACTED)([a-z][a-z ]{2,20}): ([^\[\]]+)\]")
 _SPACE = re.compile(r"\s+")
@@ -110,6 +115,8 @@ def _open(heads: list[tuple[int, str]], indent: int, out: list[Piece]) -> None:
     bold = _BOLD.fullmatch(last.text)
     text = bold[2] if bold else last.text
     if last.text.count(" ") >= _LONGEST_HEAD or not (bold or last.form is Form.TITLE or text.endswith((":", "："))):
+        return
+    if _PRESENTS.match(text):
         return
     out[-1] = last._replace(form=Form.HEAD)
     heads.append((indent, f"{text.rstrip(':： ')}:"))

@@ -11,23 +11,36 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from reverie.distil.lexicon import (
+    ARTICLES,
     BOUND,
     CONDITIONS,
     EVALUATIVE,
     INTENSIFIERS,
     INTERJECTIONS,
+    NUMBERS,
     OPENERS,
     POLITE,
+    PRONOUNS,
+    word_set,
 )
 from reverie.distil.tokens import Token
 
 _BREAKS = frozenset(",;:—–-!?….")
-_TRIM = _BREAKS | frozenset("~*•|>")
+_TRIM = _BREAKS | frozenset("*•|>")
 _TURNS = frozenset({"and", "but", "so"})
+_REQUESTS = word_set("please can could would will do don't if unless when but")
 _EMPTY_SUBJECTS = frozenset(
     {"it", "it's", "its", "that's", "that", "this", "i'm", "i", "they're", "you", "you're", "we", "so"}
 )
+_BOUNDED = ARTICLES | NUMBERS | word_set("my your his her its our their this that these those for with to")
+"""Words before which `just` means only: `Use just the blue cable`."""
 _SELF = frozenset({"i", "i'm", "i've"})
+_OPENING = INTERJECTIONS - {"nope", "nah"}
+_SUBJECTS = (
+    ARTICLES
+    | PRONOUNS
+    | word_set("i'm i've i'd i'll it's that's we're we've we'll they're they'll you're he's she's no not")
+)
 _LINKS = frozenset({"and", "but", "or", "so", "then", "also", "plus"})
 _IDIOMS = (("can't", "wait"), ("no", "worries"), ("no", "problem"), ("not", "bad"), ("no", "doubt"))
 
@@ -57,6 +70,9 @@ def shorten(tokens: Sequence[Token], names: Set[str], *, spoken: bool, whole: bo
     kept: list[Token] = []
     for i, part in enumerate(parts):
         if not keep[i] and not whole:
+            after = next((parts[j] for j in range(i + 1, last + 1) if keep[j]), None)
+            keep[i] = after is not None and _lends_subject(part, after, names)
+        if not keep[i] and not whole:
             follows = _first_word(parts[i + 1]) if i < last and keep[i + 1] else ""
             if not (
                 _is_binding(part) or (i == 0 and follows in BOUND) or _is_listed(parts, i, names) or _labels(parts, i)
@@ -65,7 +81,7 @@ def shorten(tokens: Sequence[Token], names: Set[str], *, spoken: bool, whole: bo
         kept.extend(part)
     out = _trimmed(_without_fillers(kept, spoken=spoken))
     if _stars(out) < _stars(tokens):  # no half of an emphasis stays
-        return [t for i, t in enumerate(out) if not _doubled(out, i)]
+        return [t._replace(gap=t.gap or _opens_gap(out, i)) for i, t in enumerate(out) if not _doubled(out, i)]
     return out
 
 
@@ -78,7 +94,7 @@ def _without_opening(tokens: Sequence[Token], names: Set[str]) -> Sequence[Token
     i, n = 0, len(tokens)
     while i < n:
         j = i
-        while j < n and (tokens[j].lower in INTERJECTIONS or _is_address(tokens[j], names)):
+        while j < n and (tokens[j].lower in _OPENING or _is_address(tokens[j], names)):
             j += 1
         if j == i:
             if tokens[i].word or tokens[i].text not in _TRIM:
@@ -164,6 +180,14 @@ def _is_binding(part: Sequence[Token]) -> bool:
     return False
 
 
+def _lends_subject(part: Sequence[Token], after: Sequence[Token], names: Set[str]) -> bool:
+    """Whether thanks or wishes name what the next clause is about: `Congratulations on the twins, born on 4 May`."""
+    if not any(t.telling and not _is_address(t, names) for t in part):
+        return False
+    opens = next((t for t in after if t.word and t.lower not in _LINKS), None)
+    return opens is not None and not opens.capital and opens.lower not in _SUBJECTS and opens.lower not in _REQUESTS
+
+
 def _labels(parts: Sequence[Sequence[Token]], i: int) -> bool:
     """Whether a clause says what holds of the next one: `After: no driving`, `Do: ring twice`."""
     return i + 1 < len(parts) and parts[i + 1][0].text == ":" and _first_word(parts[i]) not in INTERJECTIONS
@@ -194,7 +218,7 @@ def _without_fillers(tokens: Sequence[Token], *, spoken: bool) -> list[Token]:
         if not quoted and t.word:
             after = tokens[i + 1] if i + 1 < n else None
             if after is not None and after.word and not (out and out[-1].negates):
-                if low in INTENSIFIERS and not after.hard:
+                if low in INTENSIFIERS and not after.hard and not (low == "just" and after.lower in _BOUNDED):
                     continue
                 if low in ("so", "pretty", "quite") and after.lower in EVALUATIVE:
                     continue
@@ -232,6 +256,13 @@ def _trimmed(tokens: list[Token]) -> list[Token]:
 
 def _stars(tokens: Sequence[Token]) -> int:
     return sum(t.text == "*" for t in tokens)
+
+
+def _opens_gap(tokens: Sequence[Token], i: int) -> bool:
+    """Whether white space precedes the stars before a token."""
+    while i > 0 and _doubled(tokens, i - 1) and not tokens[i].gap:
+        i -= 1
+    return tokens[i].gap
 
 
 def _doubled(tokens: Sequence[Token], i: int) -> bool:

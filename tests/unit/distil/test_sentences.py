@@ -106,3 +106,13 @@ def test_a_sentence_of_opening_brackets_is_read_once() -> None:
 
     small = max(cost(8_000), 0.002)
     assert cost(64_000) < 30 * small
+
+
+def test_a_short_heading_belongs_to_the_items_of_its_list() -> None:
+    pieces = split("Never:\n- reboot it\n  - by day\n\nHere are some ideas:\n- rent a boat\n\n**Open**\n* the roof")
+    assert [p.whole for p in pieces if p.form is Form.ITEM] == [
+        "Never: reboot it",
+        "Never: by day",
+        "rent a boat",
+        "Open: the roof",
+    ]

@@ -33,6 +33,17 @@ def short(text: str, *, spoken: bool = True) -> str:
         ("Hi! I'm Noor, I moved here in January.", "I'm Noor, I moved here in January"),
         ("Hello, I am Noor and I teach physics.", "I am Noor and I teach physics"),
         ("**Monday**: lentil soup with bread", "Monday: lentil soup with bread"),
+        ("Well, a plan: **Monday** soup, **Friday**: fish", "a plan: **Monday** soup, **Friday**: fish"),
+        (
+            "Congratulations on the twins, they look great, born on 4 May!",
+            "Congratulations on the twins, born on 4 May",
+        ),
+        ("Thanks for the cake, but I'm sober since March.", "I'm sober since March"),
+        ("Oh well, use just the blue cable for the pump.", "use just the blue cable for the pump"),
+        ("I just saw the heron at the mill.", "saw the heron at the mill"),
+        ("Nope, the cellar key is lost.", "Nope, the cellar key is lost"),
+        ("Ok, after: rest for a day.", "after: rest for a day"),
+        ("Hey, ~~use Redis for the queue~~", "~~use Redis for the queue~~"),
     ],
 )
 def test_a_spoken_sentence_keeps_what_it_says(said: str, kept: str) -> None:
