@@ -20,7 +20,7 @@ from reverie.core.entry import (
     check_namespace,
     speaker,
 )
-from reverie.core.errors import IdempotencyReused, Invalid, QuotaExceeded, TooLarge
+from reverie.core.errors import IdempotencyReused, Invalid, QuotaExceeded, ReverieError, TooLarge
 from reverie.core.event import answer_key, keyed_hash
 from reverie.core.pause import paced
 from reverie.core.policy import LIGHT_BYTES, TenantPolicy
@@ -32,7 +32,7 @@ from reverie.memory.policy import RuleBook, Rules, check_ref, secret_name
 from reverie.redact import Redaction
 from reverie.search.text import searchable
 from reverie.services import Services
-from reverie.store.contract import WouldWait, WriteTx
+from reverie.store.contract import ReadTx, WouldWait, WriteTx
 from reverie.store.group_commit import GroupCommit, Here
 
 if TYPE_CHECKING:
@@ -195,18 +195,18 @@ class Entries:
 
         def prepare(rules: Rules) -> Callable[[WriteTx], list[Receipt]]:
             woken.clear()
-            prepared = self._prepare(placed, rules)
+            try:
+                prepared = self._prepare(placed, rules)
+            except ReverieError:  # what was stored at the first call may be refused by now: it has expired, for example
+                stored = self._stored_before(tenant, idempotency_key, asked)
+                if stored is None:
+                    raise
+                return lambda _: stored
             size = sum([item.size for item in prepared])
 
             def body(tx: WriteTx) -> list[Receipt]:
-                digest = key = ""
-                if idempotency_key is not None:
-                    digest = keyed_hash(tx.log_key(), asked.decode())
-                    key = answer_key(tx.log_key(), "put", idempotency_key)
-                    # Up to schema 6 (PostgreSQL: until the upgrade is finished) keys were kept as they came.
-                    stored = tx.recall_answer(key) or tx.recall_answer(idempotency_key)
-                    if stored is not None:
-                        return _replay(stored, digest)
+                if idempotency_key is not None and (stored := _receipts(tx, idempotency_key, asked)) is not None:
+                    return stored
                 head, policy = tx.head(), rules.policy
                 _check_quota(head, policy, len(prepared), size)
                 items = paced(list(zip(placed, prepared, strict=True)))
@@ -219,6 +219,7 @@ class Entries:
                     tx.wake(night)  # once a night, and only where something was written
                     woken.append(night)
                 if idempotency_key is not None:
+                    digest, key = _marks(tx, idempotency_key, asked)
                     answer = msgspec.json.encode(receipts)
                     tx.remember_answer(key, digest, answer, until=tx.now + policy.idempotency_ms)
                 return receipts
@@ -230,6 +231,12 @@ class Entries:
         if woken:
             self._nights[tenant] = woken[-1]
         return receipts
+
+    def _stored_before(self, tenant: str, idempotency_key: str | None, asked: bytes) -> list[Receipt] | None:
+        """The receipts of the first call with this key, if there was one."""
+        if idempotency_key is None:
+            return None
+        return self._parts.store.read(Scope(tenant), lambda tx: _receipts(tx, idempotency_key, asked))
 
     def prepare(
         self, actor: Actor, ref: str, drafts: Sequence[Draft], rules: Rules, *, embed: bool = True
@@ -403,7 +410,18 @@ def canonical_request(ref: str, drafts: Sequence[Draft], *more: Any) -> bytes:
         raise Invalid("The entries have no canonical JSON form.", pointer="/entries") from None
 
 
-def _replay(stored: tuple[str, bytes], digest: str) -> list[Receipt]:
+def _marks(tx: ReadTx, idempotency_key: str, asked: bytes) -> tuple[str, str]:
+    """(the digest of a request, the name under which its answer is kept)."""
+    return keyed_hash(tx.log_key(), asked.decode()), answer_key(tx.log_key(), "put", idempotency_key)
+
+
+def _receipts(tx: ReadTx, idempotency_key: str, asked: bytes) -> list[Receipt] | None:
+    """The receipts of the first call with this key; None when there was none. Raises IdempotencyReused."""
+    digest, key = _marks(tx, idempotency_key, asked)
+    # Up to schema 6 (PostgreSQL: until the upgrade is finished) keys were kept as they came.
+    stored = tx.recall_answer(key) or tx.recall_answer(idempotency_key)
+    if stored is None:
+        return None
     before, answer = stored
     if before != digest:
         raise IdempotencyReused()

@@ -15,9 +15,10 @@ import reverie
 from reverie.core.actor import Actor
 from reverie.core.clock import LATEST
 from reverie.core.entry import Draft, Scope
-from reverie.core.errors import Invalid, QuotaExceeded
+from reverie.core.errors import IdempotencyReused, Invalid, QuotaExceeded, TooLarge
 from reverie.host import Host
 from reverie.library import Memory, Ref
+from reverie.store.conformance import HandClock
 from reverie.store.contract import WriteTx
 
 SECRET = "AKIA" + "Q3EGRT5XJ2KQ7WZL"
@@ -180,3 +181,25 @@ def test_a_position_beyond_every_log_has_no_events_after_it(memory: Memory) -> N
     memory.ref("notes").put("One.")
     assert memory.events(after=10**30) == []
     assert list(memory.host.audit.export(memory.actor, after=10**30)) == []
+
+
+def test_a_retry_is_answered_when_its_entry_could_not_be_stored_any_more(
+    make_host: Callable[..., Host], ada: Actor, clock: HandClock
+) -> None:
+    host = make_host()
+    brief, long = Draft("Back at three.", expires_at=clock.now() + 1000), Draft("word " * 50)
+    receipts = {
+        key: host.entries.put(ada, "notes", [draft], idempotency_key=key) for key, draft in (("a", brief), ("b", long))
+    }
+    replaced = host.entries.supersede(ada, "notes", receipts["b"][0].id, long, idempotency_key="c")
+    clock.advance(2000)
+    host.rules.set_policy(ada, {"max_entry_bytes": 100})
+    for key, draft in (("a", brief), ("b", long)):
+        (again,) = host.entries.put(ada, "notes", [draft], idempotency_key=key)
+        assert (again.id, again.replayed) == (receipts[key][0].id, True)
+    again = host.entries.supersede(ada, "notes", receipts["b"][0].id, long, idempotency_key="c")
+    assert (again.id, again.replayed) == (replaced.id, True)
+    with pytest.raises(IdempotencyReused):
+        host.entries.put(ada, "notes", [long], idempotency_key="a")
+    with pytest.raises(TooLarge):
+        host.entries.put(ada, "notes", [long], idempotency_key="d")
