@@ -25,6 +25,8 @@ class ClearedText(Struct, frozen=True):
     """The document's next version. None: the document is dropped."""
     event: str = "document.saved"
     data: Mapping[str, Any] = field(default_factory=dict)
+    more: Callable[[WriteTx, Actor], None] | None = None
+    """What else goes with it, in the transaction of the forget."""
 
 
 class TextKeeper(Protocol):

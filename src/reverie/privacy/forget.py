@@ -233,6 +233,8 @@ class Forget:
                 tx.drop(space, key, seq=seq, destroy=True)
             else:
                 tx.save(space, key, text.body, seq=seq, meta=text.document.meta, destroy=True)
+            if text.more is not None:
+                text.more(tx, actor)
         return len(found)
 
     def _forget_searches(self, actor: Actor, target: Target, key: bytes) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import msgspec
 
 from reverie.core.actor import Actor
 from reverie.core.entry import Entry
+from reverie.core.event import NewEvent
 from reverie.core.query import each
 from reverie.memory import files
-from reverie.memory.files import FileVersion, complement
+from reverie.memory.files import File, FileVersion, complement
 from reverie.memory.texts import ClearedText, Names, without
 from reverie.protocols.anthropic import dream_records, stores
 from reverie.protocols.anthropic.dream_records import DreamRecord
@@ -47,13 +49,18 @@ class StoreTexts:
             cleared = _dream_without(dream, names)
             if cleared != dream:
                 yield ClearedText(document, msgspec.json.encode(cleared))
-        for store_id in _store_ids(tx):
+        for store_id, ref in _store_refs(tx):
             space = files.versions(store_id)
             for document in each(lambda cursor, space=space: tx.documents(space, cursor=cursor)):  # type: ignore[misc]
                 row = msgspec.json.decode(document.body or b"", type=FileVersion)
                 left = _version_without(row, names, tx.now)
-                if left != row:
+                if left == row:
+                    continue
+                head = files.find_file(tx, store_id, row.file) if left.path is None and row.path is not None else None
+                if head is None or head.version != row.id:
                     yield ClearedText(document, msgspec.json.encode(left))
+                else:  # an empty file, which has no entry to go with
+                    yield ClearedText(document, msgspec.json.encode(left), more=partial(_drop, ref, store_id, head))
 
     def release(self, tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None:
         """Do nothing: these texts belong to no entry."""
@@ -72,25 +79,31 @@ def _dream_without(dream: DreamRecord, names: Names) -> DreamRecord:
     )
 
 
-def _store_ids(tx: ReadTx) -> Iterator[str]:
-    """The ids of all stores, also of those that were deleted and whose histories rest until they are destroyed."""
+def _drop(ref: str, store_id: str, file: File, tx: WriteTx, actor: Actor) -> None:
+    """Take an empty file whose path mentions the words out of its store."""
+    data = {"ref": ref, "store": store_id, "memory": file.id, "version": file.version, "operation": "deleted"}
+    files.drop_file(tx, store_id, file, seq=tx.append(NewEvent("memory.version", "FORGET", actor.id, data=data)))
+
+
+def _store_refs(tx: ReadTx) -> Iterator[tuple[str, str]]:
+    """Id and ref of all stores, also of those that were deleted and whose histories rest until they are destroyed."""
     for document in each(lambda cursor: tx.documents(stores.SPACE, cursor=cursor)):
-        yield complement(document.key)
+        yield complement(document.key), msgspec.json.decode(document.body or b"", type=stores.StoreRecord).ref
     for document in each(lambda cursor: tx.documents(files.DUE_SPACE, cursor=cursor)):
         _, store_id, what = document.key.split("/")
         if what == "*":
-            yield store_id
+            yield store_id, (document.body or b"").decode()
 
 
 def _version_without(row: FileVersion, names: Names, at: int) -> FileVersion:
     """A version without the names of transcripts that mention the words; redacted when its path does.
 
-    The path of a version with text is its entry's too, and goes with that.
+    The path of a version with text is its entry's too, and goes with that; empty and deleted files have no entry.
     """
     row = msgspec.structs.replace(row, made_from=tuple(without(row.made_from, names)))
-    if row.path is None or row.text or row.operation != "deleted" or not names(row.path):
+    if row.path is None or row.text or not names(row.path):
         return row
-    return msgspec.structs.replace(row, path=None, redacted_at=at)
+    return msgspec.structs.replace(row, path=None, sha256=None, size=None, blank=None, redacted_at=at)
 
 
 def _lines_without(text: str, names: Names) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from anthropic import Anthropic
 from tests.contract.doors.anthropic.conftest import Live, refused
 
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import Scope
-from reverie.memory.files import DUE_SPACE, KEPT_VERSIONS, paths, versions
+from reverie.memory.files import DUE_SPACE, KEPT_VERSIONS, file_count, paths, versions
 from reverie.privacy.reach import all_entries
 from reverie.protocols.anthropic.versions import VersionFilter
 
@@ -234,3 +235,29 @@ def test_a_deleted_store_is_destroyed_behind_the_files_of_its_predecessor(make_h
     left = host.parts.store.read(Scope("acme", "notes"), lambda tx: list(all_entries(tx, "notes")))
     assert len(left) == 200
     assert not any("gate code" in entry.content for entry in left)
+
+
+@pytest.mark.parametrize("then", ["kept", "changed", "moved", "deleted"])
+def test_forget_by_mention_reaches_the_paths_of_empty_files(live: Live, then: str) -> None:
+    tenant, key = live.key()
+    client = live.client(tenant)
+    memories, history = client.beta.memory_stores.memories, client.beta.memory_stores.memory_versions
+    store = client.beta.memory_stores.create(name="a").id
+    memories.create(store, path="/tomas.md", content="")
+    made = memories.create(store, path="/people/mira.md", content="")
+    if then == "changed":
+        memories.update(made.id, memory_store_id=store, content="Likes tea.")
+    elif then == "moved":
+        memories.update(made.id, memory_store_id=store, path="/people/somebody.md")
+    elif then == "deleted":
+        memories.delete(made.id, memory_store_id=store)
+    body = {"subject": "mira", "mentions": True}
+    assert live.send("POST", "/v1/host/reverie/memory/forget", key, json=body).status_code == 200
+    assert {row.path for row in history.list(store, view="full")} <= {None, "/tomas.md", "/people/somebody.md"}
+    left = [item.path for item in memories.list(store)]
+    assert left == (["/people/somebody.md"] if then == "moved" else []) + ["/tomas.md"]
+    number = live.server.host.parts.store.read(Scope(tenant), lambda tx: file_count(tx, store.partition("_")[2]))
+    assert number == len(left)
+    kept = live.server.host.parts.store.read(Scope(tenant), lambda tx: tx.documents(paths(store.partition("_")[2])))
+    assert "mira" not in str([(one.key, one.body) for one in kept.items])
+    assert live.server.host.audit.verify(live.server.host.system_actor(tenant)).ok
