@@ -16,10 +16,12 @@ from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
 from reverie.core.errors import Conflict, ReadOnly
 from reverie.host import Host
+from reverie.memory.idempotency import Claim, StoredAnswer
 from reverie.ops.move import move
 from reverie.providers.static import StaticEmbedder
 from reverie.providers.tokenizer import TokenCounter
 from reverie.services import Services
+from reverie.store.cipher import FileCipher
 from reverie.store.contract import Store
 from reverie.store.postgres import PostgresStore
 from reverie.store.sqlite import SqliteStore
@@ -174,6 +176,27 @@ def test_a_move_that_was_cut_off_goes_on_where_it_was(
     host_on(source).forget.forget(ADA, "dan")
     move(source, target)
     assert content(target) == content(source)
+
+
+@pytest.mark.parametrize("there", ["sqlite", "postgres"])
+def test_an_answer_to_a_request_that_was_copied_without_one_is_copied_by_the_next_pass(
+    request: pytest.FixtureRequest, sqlite: Callable[[], Store], there: str, tmp_path: Path
+) -> None:
+    """Neither it nor a recorded question has an event."""
+    source, target = sqlite(), request.getfixturevalue(there)()
+    host, moved = (Host(Services(store=store, cipher=FileCipher(tmp_path / "key"))) for store in (source, target))
+    host.entries.put(ADA, "notes", [Draft("The tank holds 30 litres.")])
+    host.search.search(ADA, "notes", "How much does the tank hold?")
+    host.searches.flush()
+    claim = host.idempotency.claim(ADA, "PUT", "key", "request")
+    assert isinstance(claim, Claim)
+    move(source, target, close_source=False)
+    host.idempotency.keep(ADA, claim, 201, b"made")
+    host.search.search(ADA, "notes", "Who holds the tank?")
+    host.searches.flush()
+    move(source, target)
+    assert moved.idempotency.claim(ADA, "PUT", "key", "request") == StoredAnswer(claim.id, 201, b"made")
+    assert moved.searches.last(ADA.tenant, "notes", 9) == ["Who holds the tank?", "How much does the tank hold?"]
 
 
 def test_writers_go_on_while_memory_moves_and_lose_nothing(

@@ -31,6 +31,8 @@ _BATCH = 1000
 _NEAR = 200
 """A target that is at most this many events behind makes the last pass short."""
 _PASSES = 5
+_UNLOGGED = [table for table in TABLES if table.name in ("answer", "searches")]
+"""Tables whose rows change without an event."""
 
 
 class MoveReport(Struct, frozen=True):
@@ -168,6 +170,9 @@ class _Move:
             there = have.get(tenant.name)
             if there is None or there.seq != tenant.seq or there.hash != tenant.hash or not self._same_counts(tenant):
                 self._tenant(tenant)
+            else:
+                for table in _UNLOGGED:
+                    self._sync(tenant, table)
             done += tenant.seq + tenant.entries
             self._progress(done, total)
 
