@@ -47,6 +47,7 @@ _PERIOD = re.compile(
 """A figure of a day or a week, which a later figure does not replace: `Groceries this week: 95 euros`."""
 _LINKS = re.compile(r" (?:in|im|en|em|after|at|on|for|of|was|is|took)$")
 _MOST_DIGITS = 4000
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _TERSE = 2
 """Words of a report so short that count and dates would be most of its line: `heartbeat`, `sync ok`."""
 _LONGEST_FAILURE = 24
@@ -152,7 +153,10 @@ def _failures(items: Sequence[Candidate]) -> dict[tuple[str | None, str | None, 
 def _rolled(group: Sequence[Candidate], failed: Sequence[Candidate]) -> Candidate:
     newest = group[-1]
     columns = list(zip(*(numbers(item.text) for item in group), strict=True))
-    ranges = iter([_span(column) for column in columns])
+    found = _NUMBER.finditer(newest.text)
+    ranges = iter(
+        [_listed(newest.text, one, column) or _span(column) for one, column in zip(found, columns, strict=True)]
+    )
     text = _NUMBER.sub(lambda _: next(ranges), newest.text).rstrip(" .")
     ids = tuple(dict.fromkeys(i for item in reversed((*failed, *group)) for i in item.source_ids))
     first = min(item.since for item in group)
@@ -182,6 +186,22 @@ def _last(text: str, columns: Sequence[Sequence[str]]) -> str:
     return f", last {found[0][0]}{unit[0]}" if unit and not _ENDS.search(text) else ""
 
 
+_MOST_LISTED = 12
+_COUNTED = re.compile(r" [^\W\d_]+s\b")
+
+
+def _listed(text: str, number: re.Match[str], column: Sequence[str]) -> str:
+    """Return the numbers of several things one by one, since `Ticket 4711 to 4720 closed` would name others, too.
+
+    Measurements, times, versions, counts (`84 covers`) and many numbers have a range: an empty text is returned.
+    """
+    ordered = sorted(set(column), key=_size)
+    measured = _UNIT.match(text, number.end()) or _COUNTED.match(text, number.end()) or not number[0].isdigit()
+    if measured or not 2 < len(ordered) <= _MOST_LISTED or not re.search(r"[^\W\d_] #?\Z", text[: number.start()]):
+        return ""
+    return ", ".join(ordered)
+
+
 def _span(column: Sequence[str]) -> str:
     """Return the least and the greatest of some numbers, as they are spelled."""
     ordered = sorted(column, key=lambda number: (_size(number), number))
@@ -191,6 +211,8 @@ def _span(column: Sequence[str]) -> str:
 def _size(number: str) -> tuple[int, ...]:
     if ":" in number or "/" in number or number.count(".") > 1 or number[0] == "v":
         return tuple(_integer(part) for part in re.split("[:/.]", number.lstrip("v")))
+    if "." not in number and not _THOUSANDS.fullmatch(number):
+        number = number.replace(",", ".")  # a decimal comma
     whole, _, fraction = number.replace(",", "").partition(".")
     return (_integer(whole), int(fraction.ljust(9, "0")[:9] or 0))
 

@@ -103,3 +103,15 @@ def test_a_report_that_begins_with_a_name_stays() -> None:
     text = distilled("The customer Tessel wants 25 seats.", "Tessel signed.", "Waiting for the build.")
     assert "Tessel signed" in text
     assert "Waiting" not in text
+
+
+def test_things_named_by_a_number_are_listed_and_decimal_commas_are_compared() -> None:
+    """`Ticket 4711 to 4720 closed` would say that 4715 is closed, too."""
+
+    def rolled(*texts: str) -> str:
+        given = [Source(str(n), text, 1_775_000_000_000 + n * 86_400_000) for n, text in enumerate(texts)]
+        return ExtractiveDistiller().distil(given, output_tokens=200, count=lambda text: len(text.split())).text
+
+    assert "Ticket 4711, 4712, 4720 closed (×3" in rolled(*(f"Ticket {n} closed" for n in (4711, 4720, 4712)))
+    assert "Served 65 to 112 covers" in rolled(*(f"Served {n} covers" for n in (84, 112, 65)))
+    assert "Backup in 2,25 to 10,5 s fertig" in rolled(*(f"Backup in {n} s fertig" for n in ("2,25", "10,5", "9,5")))
