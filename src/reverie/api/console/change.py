@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +18,7 @@ from reverie.api.console.text import number, segment
 from reverie.core.actor import Right
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import Entry
-from reverie.core.errors import Conflict, Invalid
+from reverie.core.errors import Conflict, Invalid, NotFound
 from reverie.memory.export import entry_document
 
 LIMIT = 50
@@ -71,6 +72,7 @@ def _effects(look: Look, ref: str, change: str, entries: Sequence[Entry]) -> Doc
         "entries": [entry_document(entry) for entry in entries],
         "derived": len(derived),
         "chosen": False,
+        "gone": 0,
         "count": len(entries),
         "at": None,
         "cursor": None,
@@ -97,8 +99,11 @@ def ask(look: Look) -> See | Document:
     ids = list(dict.fromkeys(look.form_fields("id")))
     if not 1 <= len(ids) <= MOST_CHOSEN:
         raise Invalid(f"Choose 1 to {MOST_CHOSEN} entries, or everything that matches.", pointer="/id")
-    entries = [look.host.reader.get(look.actor, ref, entry_id, cold=True) for entry_id in ids]
-    return _effects(look, ref, change, entries) | {"chosen": True}
+    entries = []
+    for entry_id in ids:
+        with suppress(NotFound):  # it left since the list was shown
+            entries.append(look.host.reader.get(look.actor, ref, entry_id, cold=True))
+    return _effects(look, ref, change, entries) | {"chosen": True, "gone": len(ids) - len(entries)}
 
 
 def apply(look: Look) -> See | Document:

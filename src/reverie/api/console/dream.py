@@ -63,7 +63,9 @@ def show(look: Look) -> Document | Response:
     running: Running = look.state.console_running
     run = running.of(look.actor.tenant, look.path["id"])
     if look.text("watching") and (run is None or run.over):
-        return Response(headers={**access.HEADERS, "HX-Refresh": "true"})
+        # `Refresh` is for a browser that opens this address itself, such as after signing in again.
+        report = f"0; url=/dreams/{segment(look.path['id'])}"
+        return Response(headers={**access.HEADERS, "HX-Refresh": "true", "Refresh": report})
     if run is not None and (not run.over or run.error):
         return {"running": msgspec.to_builtins(run), "id": run.id, "report": None}
     return _finish(look) | {"awaited": run is not None}

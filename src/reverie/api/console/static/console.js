@@ -89,6 +89,21 @@
   // A swap replaces what has the focus: its successor, by id, address or name, gets it back.
   let focused = "";
   const nameOf = (element) => element.id ? `#${CSS.escape(element.id)}` : ["href", "name"].filter((name) => element.hasAttribute(name)).map((name) => `${element.localName}[${name}="${CSS.escape(element.getAttribute(name))}"]`)[0] ?? "";
+  // An answer that is no part of this page is shown as a page of its own: the sign-in, or why the request was refused.
+  document.addEventListener("htmx:before:response", (event) => {
+    document.getElementById("unanswered")?.remove();
+    const { request, response } = event.detail.ctx;
+    if (response.raw.ok && !response.raw.redirected) return;
+    event.preventDefault();
+    location.assign(request.action);
+  });
+  document.addEventListener("htmx:error", (event) => {
+    const results = document.getElementById("results");
+    if (!results || !(event.detail.error instanceof TypeError) || document.getElementById("unanswered")) return;
+    const note = document.createElement("p");
+    Object.assign(note, { id: "unanswered", className: "note bad", role: "alert", textContent: "The host does not answer. What is shown here is not the result of your search." });
+    results.before(note);
+  });
   document.addEventListener("htmx:before:swap", () => { focused = document.activeElement === document.body ? "" : nameOf(document.activeElement); });
   document.addEventListener("htmx:after:swap", () => {
     ready();
