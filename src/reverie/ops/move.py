@@ -232,13 +232,13 @@ class _Move:
 
         A tenant that was written to meanwhile may fail: its rows are of different moments. The last pass decides.
         """
-        host = Host(Services(store=self._target))
+        host = Host(Services(store=self._target, read_only=True))
         tenants = self._into.tenants()
         return {one.name: one.seq for one in tenants if host.audit.verify(host.system_actor(one.name)).ok}
 
     def _verify_end(self, verified: dict[str, int]) -> None:
         """Refuse a copy unless it has the same heads, the same counts, and unbroken logs that fit the entries."""
-        host = Host(Services(store=self._target))
+        host = Host(Services(store=self._target, read_only=True))
         mine, theirs = self._out.tenants(), self._into.tenants()
         if mine != theirs:
             raise StoreCorrupt("The copy is not the same as the source. The source is unchanged. Start the move again.")
