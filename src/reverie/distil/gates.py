@@ -34,7 +34,8 @@ CONNECTIVES = frozenset({"earlier"})  # words that the layout may add to dates a
 _MOST_CLAUSES = 200  # source clauses compared with one output clause
 _JUDGED = 80  # per cent of an output clause's informative words that a source clause must share
 _HEADING = re.compile(r"\[[^\[\]]*\]")
-_COUNT = re.compile(r"\(×(\d{1,4000})(?=[),])")  # Python converts no more than 4300 digits
+_COUNT = re.compile(r"\(×(\d{1,4000})(?=[),;])")  # Python converts no more than 4300 digits
+_FAILED = re.compile(r"(?<=; )(\d{1,4000}) times(?=, last: )")  # the same count of a roll-up's failures
 _MARKER = re.compile(r"\[REDACTED:[^\[\]\s]*\]")  # a marker of the redactor is not a new name
 _SPACE = re.compile(r"\s+")
 _PARTS = re.compile(r"[^\W_]+")
@@ -179,7 +180,8 @@ def _invented(sources: Sequence[Source], text: str) -> tuple[Invented, ...]:
         words.update(_WEEKDAYS[(day + timedelta(days=n)).weekday()] for n in (-1, 1))
     out: dict[Invented, None] = {}
     lines = _MARKER.sub("", text).split("\n")
-    lines = [_COUNT.sub(lambda m: "" if 1 < int(m[1]) <= len(sources) else m[0], line) for line in lines]
+    for count in (_COUNT, _FAILED):
+        lines = [count.sub(lambda m: "" if 1 < int(m[1]) <= len(sources) else m[0], line) for line in lines]
     for tokens in [tokenize(line) for line in paced(lines)]:
         fresh = True
         for t in tokens:
