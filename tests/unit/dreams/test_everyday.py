@@ -41,18 +41,13 @@ def test_reports_are_rolled_up_around_notes_that_stay(tmp_path: Path) -> None:
 
 
 def test_reports_of_one_day_with_failures_pass_the_gates(tmp_path: Path) -> None:
-    """The counts in `(×4; 2 times, last: ...)` were taken for numbers that no source has, and the dream failed."""
-    reports = [
-        "Backup ok 12 min",
-        "Backup ok 14 min",
-        "Backup failed: disk full",
-        "Backup ok 11 min",
-        "Backup ok 16 min",
-    ]
+    """The counts in `(×8; 2 times, last: ...)` were taken for numbers that no source has, and the dream failed."""
+    reports = [f"Backup ok {n} min" for n in (12, 14, 11, 16, 13, 15, 14, 12)]
+    reports[3:3] = ["Backup failed: disk full"]
     with reverie.open(tmp_path) as memory:
         notes = memory.ref("notes")
         for number, text in enumerate([*reports, "Backup failed: no space on nas-9"]):
             notes.put(text, created_at=datetime(2026, 7, 6, 9, number, tzinfo=UTC))
         assert notes.dream(fit=True) is not None
         (dream,) = [entry.content for entry in notes.entries() if entry.kind == "dream"]
-    assert "Backup ok 11 to 16 min (×4; 2 times, last: Backup failed: no space on nas-9)" in dream
+    assert "Backup ok 11 to 16 min (×8; 2 times, last: Backup failed: no space on nas-9)" in dream
