@@ -246,9 +246,10 @@ class Lineage:
                 if any(tx.get(other) is not None for other in others):
                     raise NotUndoable("Some sources of this dream are part of a newer one. Undo that one first.")
                 tx.change(source.id, seq=seq, state=source.state, archived=source.archived)
-                found = index.get(source.id)
-                if found is not None:
-                    tx.index(source.id, seq=seq, terms=found[0], vector=found[1])
+                version, found = index.get(source.id, (0, None))
+                if found is None or version != entry.version:  # its text was redacted again meanwhile
+                    found = terms_and_vectors([entry], self._parts.embedder)[0]
+                tx.index(source.id, seq=seq, terms=found[0], vector=found[1])
                 if entry.kind == DREAM_KIND:
                     mark(tx, entry.id, "done", seq=seq)
             if report.output_id is not None:
@@ -262,12 +263,12 @@ class Lineage:
 
         return self._parts.store.write(scope, body)
 
-    def _indexed(self, tx: ReadTx, report: DreamReport) -> dict[str, Indexed]:
-        """Compute words and vectors of the sources, outside the transaction that restores them."""
+    def _indexed(self, tx: ReadTx, report: DreamReport) -> dict[str, tuple[int, Indexed | None]]:
+        """Compute words and vectors of the sources, with their versions, outside the transaction that restores them."""
         entries = [tx.get(source.id, where=ANYTHING) for source in report.sources]
         alive = [entry for entry in entries if entry is not None and entry.state is not EntryState.ERASED]
         found = terms_and_vectors(alive, self._parts.embedder)
-        return {entry.id: own for entry, own in zip(alive, found, strict=True)}
+        return {entry.id: (entry.version, own) for entry, own in zip(alive, found, strict=True)}
 
     def diff(self, actor: Actor, dream_id: str, *, ref: str | None = None, only: Collection[str] | None = None) -> Diff:
         """List the sources by fate: kept, merged, shortened, retired. With `only`, no other entry is read."""

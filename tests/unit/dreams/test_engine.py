@@ -7,6 +7,8 @@ import hashlib
 import json
 import random
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -21,6 +23,7 @@ from reverie.distil.request import DistilledText, Request
 from reverie.dreams.archive import DREAM_SPACE
 from reverie.host import Host
 from reverie.providers.tokenizer import TokenCounter
+from reverie.store.cipher import FileCipher
 from reverie.store.conformance import HandClock
 from reverie.store.contract import WriteTx
 from reverie.store.sqlite import SqliteStore
@@ -184,6 +187,29 @@ def test_undo_restores_memory_exactly_and_only_once(host: Host, ada: Actor) -> N
     assert not host.archives.index(ada)["archives"]
     with pytest.raises(NotUndoable):
         host.lineage.undo(ada, report.id)
+
+
+def test_an_undo_indexes_no_words_that_a_scan_took_out_meanwhile(
+    make_host: MakeHost, ada: Actor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, value = make_host(tokens=TokenCounter(), cipher=FileCipher(tmp_path / "key")), "tangerine zeppelin brackwater"
+    put(host, ada, [Draft(f"{draft.content} Say {value} at the gate.") for draft in notes(15)])
+    report = host.dreams.run(ada, DreamPlan("bot"))
+    assert report is not None
+    store: Any = host.parts.store
+    real = store.write
+
+    def meanwhile(*given: Any) -> Any:
+        monkeypatch.undo()  # between the preparation of the undo and its transaction
+        host.rules.register(ada, "gate", value)
+        assert host.rescan.scan(ada).affected
+        return real(*given)
+
+    monkeypatch.setattr(store, "write", meanwhile)
+    host.lineage.undo(ada, report.id)
+    assert len(host.reader.page(ada, "bot", limit=100).items) == 15
+    assert not host.search.search(ada, "bot", "brackwater zeppelin").hits
+    assert len(host.search.search(ada, "bot", "invoice 93 warehouse", limit=20).hits) == 15
 
 
 def test_a_dream_and_its_sources_are_never_readable_together(host: Host, ada: Actor) -> None:
