@@ -26,7 +26,7 @@ class ClearedText(Struct, frozen=True):
     event: str = "document.saved"
     data: Mapping[str, Any] = field(default_factory=dict)
     more: Callable[[WriteTx, Actor], None] | None = None
-    """What else goes with it, in the transaction of the forget."""
+    """Changes that go with it, in the transaction of the forget."""
 
 
 class TextKeeper(Protocol):

@@ -67,8 +67,8 @@ class PlannedWrites(Struct, frozen=True):
     """The engine's report on it."""
     position: int
     """Of the log, when it was worked out."""
-    said: Mapping[int, int]
-    """Version of every entry of the sessions by position, as read."""
+    said: Mapping[str, Mapping[int, int]]
+    """Version of every entry of the sessions by memory and position, as read."""
 
 
 class DreamPlanner:
@@ -107,7 +107,7 @@ class DreamPlanner:
             usage=_usage(composed),
             made=_combine(record, memories, changed, composed, budget),
             position=position,
-            said={entry.position: entry.version for entry in said},
+            said=_versions(said),
         )
 
     def _edits(
@@ -253,6 +253,13 @@ class _Budget:
     @property
     def left(self) -> int:
         return max(self.most - self.used_in - self.used_out, 1)
+
+
+def _versions(said: Sequence[Entry]) -> dict[str, dict[int, int]]:
+    found: dict[str, dict[int, int]] = {}
+    for entry in said:
+        found.setdefault(entry.ref, {})[entry.position] = entry.version
+    return found
 
 
 def _is_excluded(memory: Memory, exclude: Sequence[str]) -> bool:

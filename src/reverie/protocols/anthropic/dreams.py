@@ -288,11 +288,12 @@ class MemoryDreams:
         try:
             store = self._input(actor, record)
             if not record.existing:
-                store, record = self._clone(actor, record, store)
+                store, record = self._clone(actor, record)
 
             def plan() -> tuple[PlannedWrites, int]:
                 given, version = self._transcripts(actor, record)
-                return self._planner.plan(actor, record, store, given), version
+                now = self._parts.store.read(Scope(actor.tenant), lambda tx: self._current(tx, store))
+                return self._planner.plan(actor, record, now, given), version
 
             done = self._dreams.settle(
                 actor, store.ref, plan, lambda made, _, rules: self._commit(actor, record, *made, rules)
@@ -339,18 +340,19 @@ class MemoryDreams:
             raise Canceled
         return decode(document.body), document.version
 
-    def _clone(self, actor: Actor, record: DreamRecord, store: StoreRecord) -> tuple[StoreRecord, DreamRecord]:
+    def _clone(self, actor: Actor, record: DreamRecord) -> tuple[StoreRecord, DreamRecord]:
         """The output store as a copy of the input: same paths, new ids, one transaction."""
         if record.output is not None:  # made before a process died
             made = self._parts.store.read(Scope(actor.tenant), lambda tx: store_records.load(tx, record.output or ""))
             return made, record
         new_id = self._parts.ids.new()
-        metadata = {key: value for key, value in store.metadata.items() if key != store_records.REF}
-        if len(metadata) < 16:
-            metadata["reverie.dream"] = record.id
-        target = msgspec.structs.replace(store, id=new_id, ref=STORE + new_id, bound=False, metadata=metadata)
 
         def prepare(rules: Rules) -> Callable[[WriteTx], tuple[StoreRecord, DreamRecord]]:
+            store = self._input(actor, record)
+            metadata = {key: value for key, value in store.metadata.items() if key != store_records.REF}
+            if len(metadata) < 16:
+                metadata["reverie.dream"] = record.id
+            target = msgspec.structs.replace(store, id=new_id, ref=STORE + new_id, bound=False, metadata=metadata)
             copies = []
             files = self._planner.files(actor, store)
             for memory in files:
@@ -363,8 +365,10 @@ class MemoryDreams:
 
             def body(tx: WriteTx) -> tuple[StoreRecord, DreamRecord]:
                 current = self._running(tx, record.id)
+                if msgspec.structs.replace(self._current(tx, store), dream=store.dream) != store:
+                    raise Moved  # a description that was forgotten meanwhile is not copied
                 if _versions(tx, store) != {memory.file.id: memory.file.version for memory in files}:
-                    raise Moved  # a file that was forgotten meanwhile is not copied
+                    raise Moved  # nor is a file
                 name = f"{store.name[:247]} (dream)"
                 made = self._stores.add(tx, actor, new_id, name, store.description, metadata, rules, dream=record.id)
                 check_room(tx, made, [clean for _, _, clean in copies], rules.policy, new=len(copies))
@@ -381,7 +385,7 @@ class MemoryDreams:
             return body
 
         return retry(
-            lambda _: self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, target.ref)),
+            lambda _: self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, STORE + new_id)),
             busy=lambda: Busy("The memory store changes faster than it can be copied. Try again later."),
         )
 
@@ -414,6 +418,8 @@ class MemoryDreams:
             current = self._running(tx, record.id)
             records.check_time(tx, current, rules.policy)
             store = self._current(tx, planned.store)
+            if store.subject != planned.store.subject:
+                raise Replan(1)
             now = {memory.file.id: memory.file for memory in all_files(tx, store, "/")}
             if {name: file.version for name, file in now.items()} != planned.seen:
                 raise Replan(1)
@@ -528,6 +534,9 @@ def _changed(tx: ReadTx, planned: PlannedWrites) -> int:
     """The number of session entries that changed or went since they were read: none is written that was forgotten."""
     if tx.head().seq == planned.position:
         return 0
-    with tx.within(None):
-        now = tx.at(list(planned.said), Filter())
-    return sum(position not in now or now[position].version != seen for position, seen in planned.said.items())
+    changed = 0
+    for ref, said in planned.said.items():
+        with tx.within(ref):
+            now = tx.at(list(said), Filter())
+        changed += sum(position not in now or now[position].version != seen for position, seen in said.items())
+    return changed

@@ -852,3 +852,72 @@ def test_a_dream_left_by_a_dead_worker_is_finished_once(
     done = client.beta.dreams.retrieve(dream.id)
     assert (done.status, done.outputs[0].memory_store_id) == ("completed", clone)
     assert len(client.beta.memory_stores.list().data) == 2
+
+
+def during(patch: pytest.MonkeyPatch, name: str, change: Callable[[], object]) -> None:
+    """Let `change` happen once, before a step of a dream."""
+    method, left = getattr(engine.MemoryDreams, name), [change]
+
+    def delayed(self: Any, *args: Any) -> Any:
+        while left:
+            left.pop()()
+        return method(self, *args)
+
+    patch.setattr(engine.MemoryDreams, name, delayed)
+
+
+@pytest.mark.parametrize("sessions", [None, ["session:s"]], ids=["files", "sessions"])
+def test_writes_elsewhere_during_a_dream_do_not_fail_it(
+    live: Live,
+    tenant: str,
+    client: Anthropic,
+    store: str,
+    work: Callable[[], int],
+    monkeypatch: pytest.MonkeyPatch,
+    sessions: list[str] | None,
+) -> None:
+    _, key = live.key(tenant)
+
+    def put(text: str) -> None:
+        body = {"content": text, "source": {"session": "s"}}
+        live.send("POST", "/v1/host/reverie/memory/team/entries", key, json=body)
+
+    put("Vera said that the office moves to Lisbon in June.")
+    during(monkeypatch, "_commit", lambda: put("The kettle is new."))
+    dream = ask(client, store, sessions=sessions)
+    assert work() == 1
+    assert client.beta.dreams.retrieve(dream.id).status == "completed"
+
+
+def test_a_copy_of_a_store_holds_no_description_that_was_forgotten_meanwhile(
+    live: Live, tenant: str, client: Anthropic, work: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, key = live.key(tenant)
+    store = client.beta.memory_stores.create(name="a", description="About Vera", metadata={"who": "Vera"}).id
+    client.beta.memory_stores.memories.create(store, path="/notes.md", content="The door is green.")
+    body = {"subject": "Vera", "mentions": True}
+    during(monkeypatch, "_clone", lambda: live.send("POST", "/v1/host/reverie/memory/forget", key, json=body))
+    dream = ask(client, store)
+    assert work() == 1
+    done = client.beta.dreams.retrieve(dream.id)
+    assert done.status == "completed"
+    made = client.beta.memory_stores.retrieve(done.outputs[0].memory_store_id)
+    assert "Vera" not in made.to_json()
+    assert made.name == "a (dream)"
+
+
+def test_files_of_a_dream_are_about_the_subject_that_the_store_has_by_now(
+    live: Live, tenant: str, client: Anthropic, store: str, work: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, key = live.key(tenant)
+    during(
+        monkeypatch,
+        "_commit",
+        lambda: client.beta.memory_stores.update(store, metadata={"reverie.subject": "Vera"}),
+    )
+    ask(client, store, output_behavior=update(store), reverie={"transcripts": [{"id": "t", "messages": TALK}]})
+    assert work() == 1
+    changed = {path for path, text in texts(client, store).items() if "Tomas" in text}
+    assert changed
+    live.send("POST", "/v1/host/reverie/memory/forget", key, json={"subject": "Vera"})
+    assert changed.isdisjoint(texts(client, store))
