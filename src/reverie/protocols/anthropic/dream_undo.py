@@ -19,8 +19,9 @@ from reverie.memory.policy import RuleBook, Rules
 from reverie.memory.read import ANYTHING
 from reverie.protocols.anthropic import dream_records as records
 from reverie.protocols.anthropic import stores as store_records
-from reverie.protocols.anthropic.content import Clean
+from reverie.protocols.anthropic.content import Clean, check_free
 from reverie.protocols.anthropic.dream_records import DreamRecord, FileChange
+from reverie.protocols.anthropic.errors import PathConflict, StoreArchived, StoreInUse
 from reverie.protocols.anthropic.listing import all_files
 from reverie.protocols.anthropic.memories import Memories
 from reverie.protocols.anthropic.names import DREAM, STORE, VERSION
@@ -69,8 +70,12 @@ class DreamUndo:
                     raise NotUndoable("This dream is undone already.")
                 now = store_records.load(tx, store.id)
                 if record.existing:
+                    if now.archived_at is not None:
+                        raise StoreArchived("This memory store is archived and cannot be changed.")
                     self._restore(tx, actor, current, now, former, rules)
                 else:
+                    if now.dream is not None:
+                        raise StoreInUse()
                     _check_unchanged(tx, current, now)
                     store_records.delete(tx, actor, now, rest_ms=rules.policy.undo_window_ms)
                 undone = msgspec.structs.replace(current, state="undone")
@@ -135,12 +140,21 @@ class DreamUndo:
                 _former_text(tx, store, change.before)
         for change in record.changes:
             file = files.find_file(tx, store.id, change.file)
-            if change.before is None:
-                if file is not None:
-                    self._memories.remove(tx, actor, store, file, rules.policy)
-                continue
-            path, clean = former[change.file]
-            self._memories.write(tx, actor, store, file, change.file, path, clean, rules.policy)
+            if change.before is None and file is not None:
+                self._memories.remove(tx, actor, store, file, rules.policy)
+        for name, (path, clean) in former.items():
+            file = files.find_file(tx, store.id, name)
+            if file is None:
+                _check_place(tx, store, path)
+            self._memories.write(tx, actor, store, file, name, path, clean, rules.policy)
+
+
+def _check_place(tx: ReadTx, store: StoreRecord, path: str) -> None:
+    """Raise NotUndoable when a file of a later day is above or below a path."""
+    try:
+        check_free(tx, store, path)
+    except PathConflict:
+        raise NotUndoable("A file changed since the dream. Nothing was undone.") from None
 
 
 def _check_unchanged(tx: ReadTx, record: DreamRecord, store: StoreRecord) -> None:

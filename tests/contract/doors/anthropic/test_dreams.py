@@ -921,3 +921,42 @@ def test_files_of_a_dream_are_about_the_subject_that_the_store_has_by_now(
     assert changed
     live.send("POST", "/v1/host/reverie/memory/forget", key, json={"subject": "Vera"})
     assert changed.isdisjoint(texts(client, store))
+
+
+@pytest.mark.parametrize("path", ["/people/mira.md/new", "/people"])
+def test_an_undo_puts_no_file_above_or_below_another(
+    live: Live, tenant: str, client: Anthropic, work: Callable[[], int], path: str
+) -> None:
+    store = client.beta.memory_stores.create(name="a").id
+    memories = client.beta.memory_stores.memories
+    for name in ("/people/mira.md", "/second.md"):
+        memories.create(store, path=name, content=MIRA)
+    dream = ask(client, store, output_behavior=update(store))
+    assert work() == 1
+    assert set(texts(client, store)) == {"/second.md"}
+    memories.create(store, path=path, content="Something else entirely.")
+    refused(lambda: client.post(f"/v1/dreams/{dream.id}/reverie/undo", cast_to=object), 409, "conflict_error")
+    assert set(texts(client, store)) == {"/second.md", path}
+
+
+def test_an_undo_leaves_an_archived_store_as_it_is(client: Anthropic, store: str, work: Callable[[], int]) -> None:
+    dream = ask(client, store, output_behavior=update(store))
+    assert work() == 1
+    client.beta.memory_stores.archive(store)
+    before = texts(client, store)
+    with pytest.raises(APIStatusError):
+        client.post(f"/v1/dreams/{dream.id}/reverie/undo", cast_to=object)
+    assert texts(client, store) == before
+
+
+def test_an_undo_does_not_delete_a_store_that_another_dream_writes_to(
+    client: Anthropic, store: str, work: Callable[[], int]
+) -> None:
+    first = ask(client, store)
+    assert work() == 1
+    made = client.beta.dreams.retrieve(first.id).outputs[0].memory_store_id
+    second = ask(client, made, output_behavior=update(made))
+    with pytest.raises(APIStatusError):
+        client.post(f"/v1/dreams/{first.id}/reverie/undo", cast_to=object)
+    assert work() == 1
+    assert client.beta.dreams.retrieve(second.id).status == "completed"
