@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from reverie.core.actor import Actor
-from reverie.core.entry import FILE_KIND, Entry, EntryState
+from reverie.core.entry import CREDENTIAL_PREFIXES, FILE_KIND, Entry, EntryState
 from reverie.core.event import NewEvent
 from reverie.memory.files import note_rewrite
 from reverie.memory.indexing import terms_and_vectors
@@ -51,11 +51,17 @@ def clean(entry: Entry, redactor: Redactor, known: KnownSecrets) -> tuple[Entry,
         if made != attributes:
             kinds.update(found)
             attributes = cast("dict[str, Any]", made)
+    source = entry.source
+    named = {name: getattr(source, name) for name in ("actor", "role", "session", "run", "node")}
+    if source.actor.startswith(CREDENTIAL_PREFIXES):  # the host's name of a key
+        del named["actor"]
     after = msgspec.structs.replace(
         entry,
+        kind=clean(entry.kind),
         content=clean(entry.content),
         tags=tuple(clean(tag) for tag in entry.tags),
         subject=clean(entry.subject) if entry.subject else entry.subject,
         attributes=attributes,
+        source=msgspec.structs.replace(source, **{name: clean(text) for name, text in named.items() if text}),
     )
     return after, dict(kinds)

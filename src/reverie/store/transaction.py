@@ -278,7 +278,8 @@ class WriteVerbs(ReadVerbs):
             raise NotFound("The text of this entry was destroyed.")
         attributes = encode(entry.attributes) if entry.attributes else "{}"
         tags = encode(list(entry.tags)) if entry.tags else "[]"
-        bound = {
+        bound = {name: getattr(entry.source, name) for name in ("actor", "role", "session", "run", "node")} | {
+            "kind": entry.kind,
             "content": entry.content,
             "tags": tags,
             "subject": entry.subject,

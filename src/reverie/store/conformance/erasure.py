@@ -97,7 +97,8 @@ def takes_the_notes_of_links(lab: Lab) -> None:
 def a_rewrite_replaces_text_everywhere(lab: Lab) -> None:
     """After a rewrite, old words and tags find nothing and the new ones do; counts follow."""
     entry = lab.put("The secret kettle.", id="a", tags=("secret",), subject="secret")
-    clean = same_but(entry, content="The [REDACTED] kettle.", tags=("clean",), subject=None)
+    clean = same_but(entry, content="The [REDACTED] kettle.", tags=("clean",), subject=None, kind="clean")
+    clean = same_but(clean, source=same_but(entry.source, actor="x", role="x", session="x", run="x", node="x"))
 
     def body(tx: WriteTx) -> None:
         seq = tx.append(make_event("memory.redacted", entry_id="a"))
@@ -107,6 +108,7 @@ def a_rewrite_replaces_text_everywhere(lab: Lab) -> None:
     found = lab.get("a")
     assert found is not None
     assert (found.content, found.tags, found.subject, found.version) == (clean.content, ("clean",), None, 2)
+    assert (found.kind, found.source) == (clean.kind, clean.source)
     assert lab.read(lambda tx: tx.match(["secret"], Filter(), limit=5)) == []
     assert len(lab.read(lambda tx: tx.match(["redacted"], Filter(), limit=5))) == 1
     assert lab.ids(Filter(tags=("secret",))) == []

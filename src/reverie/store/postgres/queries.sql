@@ -457,7 +457,8 @@ WHERE e.tenant = %s AND e.n = ANY(%s::bigint[]) AND e.n = u.n
 
 -- name: rewrite
 -- Replace the text of an entry by a more redacted one.
-UPDATE reverie.entry SET content = %(content)s, tags = %(tags)s, subject = %(subject)s, attributes = %(attributes)s,
+UPDATE reverie.entry SET kind = %(kind)s, content = %(content)s, tags = %(tags)s, subject = %(subject)s,
+attributes = %(attributes)s, actor = %(actor)s, role = %(role)s, session = %(session)s, run = %(run)s, node = %(node)s,
 version = %(version)s, scrub_seq = %(seq)s WHERE tenant = %(tenant)s AND n = %(n)s
 
 -- name: purge

@@ -468,7 +468,8 @@ WHERE tenant = ? AND n = ?
 
 -- name: rewrite
 -- Replace the text of an entry by a more redacted one.
-UPDATE entry SET content = :content, tags = :tags, subject = :subject, attributes = :attributes, version = :version
+UPDATE entry SET kind = :kind, content = :content, tags = :tags, subject = :subject, attributes = :attributes,
+actor = :actor, role = :role, session = :session, run = :run, node = :node, version = :version
 WHERE tenant = :tenant AND n = :n
 
 -- name: purge
