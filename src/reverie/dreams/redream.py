@@ -115,14 +115,12 @@ class Redream:
             return RedreamOutcome(derived)  # it is not readable: destroying its text is enough
         if derived.lost or not derived.remaining:
             lines = self._lines(derived, report)
-            return (
-                self._cleaned(RedreamOutcome(derived, lines), rules) if lines is not None else RedreamOutcome(derived)
-            )
+            return self._cleaned(RedreamOutcome(derived, lines), rules) if lines is not None else _restored(derived)
         if derived.entry.kind != DREAM_KIND:
             return self._synthesis(actor, derived, rules)
         made = self._again(derived, report)
         if made is None:
-            return RedreamOutcome(derived, restore=[entry for entry in derived.remaining if entry.gone_seq is not None])
+            return _restored(derived)
         return self._cleaned(made, rules)
 
     def _cleaned(self, outcome: RedreamOutcome, rules: Rules) -> RedreamOutcome:
@@ -130,7 +128,7 @@ class Redream:
         try:
             text = clean(outcome.answer.text, self._parts.redactor, rules.known)
         except RedactionFailed:  # no text is worth blocking a forget
-            return RedreamOutcome(outcome.derived)
+            return _restored(outcome.derived)
         return replace(outcome, answer=DistilledText(text, outcome.answer.statements))
 
     def _synthesis(self, actor: Actor, derived: Derived, rules: Rules) -> RedreamOutcome:
@@ -306,6 +304,11 @@ class Redream:
         if checksum is not None and tx.load(ARCHIVE_SPACE, checksum) is None:
             tx.save(ARCHIVE_SPACE, checksum, done.archive, seq=seq, meta={"dream": done.report.id, "ref": ref})
         save_report(tx, msgspec.structs.replace(done.report, seq=seq, created_at=tx.now), seq=seq)
+
+
+def _restored(derived: Derived) -> RedreamOutcome:
+    """The outcome where no text can be made: the remaining sources are readable again."""
+    return RedreamOutcome(derived, restore=[entry for entry in derived.remaining if entry.gone_seq is not None])
 
 
 def _like(old: Entry, draft: Draft) -> Draft:

@@ -525,6 +525,17 @@ def test_a_ledger_forgets_again_by_label_and_by_mention(
     assert "Lopez" not in (tmp_path / "forgotten.jsonl").read_text().title()
 
 
+def test_a_compaction_that_lost_a_source_gives_the_others_back(host: Host, ada: Actor) -> None:
+    """Its text is joined and says of no line whose it is, so nothing of it can stay."""
+    said = {name: f"We decided that {name} opens the pier at nine. {COURTESY}" for name in ("ana", "bo", "cy")}
+    ids = [host.entries.put(ada, REF, [Draft(text, subject=name)])[0].id for name, text in said.items()]
+    assert host.passes.compact(ada, REF)
+    host.lifecycle.erase(ada, REF, ids[1])
+    preview = host.forget.forget(ada, "ana", preview=True)
+    assert preview.restored == host.forget.forget(ada, "ana").restored == 1
+    assert readable(host, ada) == [said["cy"]]
+
+
 def test_a_forget_that_is_repeated_reaches_no_further_the_next_time(
     make_host: MakeHost, make_store: MakeStore, ada: Actor, clock: HandClock, tmp_path: Any
 ) -> None:
