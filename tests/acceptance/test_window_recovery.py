@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import reverie
 from reverie.responses import ResponsesWindow, WindowPolicy
 
 SCOPE = "agent-1/task-9"
+TEXT = {"type": "output_text", "annotations": []}
 
 
 def recall(turn: Turn) -> list[dict[str, Any]]:
@@ -384,3 +386,50 @@ def test_a_server_that_ignores_a_threshold_far_below_the_trigger_is_helped(
         answer = window.create(model=MODEL, input=[output])
     assert provider.requests("compact")
     assert max(seen.tokens for seen in provider.requests("create")) < 5000
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("usage", {"input_tokens": 10**20, "output_tokens": 1}),
+        ("usage", {"input_tokens": 2**60, "output_tokens": 2**62}),
+        ("output", [{"type": "message", "role": "a\0b", "content": "hi"}]),
+        ("output", [{"type": "a\ud800b", "text": "hi"}]),
+        ("output", [None, 5, "x"]),
+        ("output", [{"type": "message", "role": "assistant", "content": [{**TEXT, "text": "half a pair: \ud83d"}]}]),
+        ("output", [{"type": "compaction", "encrypted_content": "\ud83d"}]),
+    ],
+    ids=["usage", "large", "role", "type", "values", "half", "payload"],
+)
+def test_odd_values_in_an_answer_end_no_conversation(
+    provider: Emulator, memory: reverie.Memory, field: str, value: Any
+) -> None:
+    window = opened(provider, memory)
+    window.create(model=MODEL, input="fact:one")
+    provider.faults["create"] = [Twist(lambda answer: {**answer, field: value})]
+    window.create(model=MODEL, input="fact:two")
+    assert window.diagnostics["store_error"] is None
+    with suppress(BadRequestError):  # the provider may refuse what it sent itself
+        window.create(model=MODEL, input="fact:three")
+    assert window.diagnostics["store_error"] is None
+    assert memory.host.windows.texts(memory.actor, window.scope)
+    assert opened(provider, memory).items() == window.items()
+
+
+def test_halves_of_pairs_that_the_caller_gives_are_refused_as_its_sdk_does(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    window = opened(provider, memory)
+    with pytest.raises(UnicodeEncodeError):
+        window.create(model=MODEL, input="half a pair: \ud83d")
+
+
+def test_a_fetched_stream_that_brings_only_the_later_items_loses_none(
+    provider: Emulator, memory: reverie.Memory
+) -> None:
+    provider.polls = 0
+    window = opened(provider, memory)
+    asked = window.create(model=MODEL, input="fact:one", background=True)
+    seen = list(window.responses.retrieve(asked.id, stream=True, starting_after=4))
+    assert [event.item.type for event in seen if event.type == "response.output_item.done"] == ["message"]
+    assert [item.get("type") for item in window.items()] == ["message", "reasoning", "message"]

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from tests.responses_emulator import rules
 from tests.responses_emulator.model import Model, talker
@@ -244,7 +245,9 @@ class Emulator(Provider):
                 self.waiting[name] -= 1
                 return self._send(handler, seen, 200, _unfinished(stored.response, "in_progress"))
             if "stream=true" in handler.path:
-                return self._stream(handler, seen, events(stored.response), None)
+                after = parse_qs(urlsplit(handler.path).query).get("starting_after", ["-1"])[0]
+                left = (event for event in events(stored.response) if event["sequence_number"] > int(after))
+                return self._stream(handler, seen, left, None)
             return self._send(handler, seen, 200, stored.response)
         if seen.base == "codex":
             return self._send(handler, seen, 404, NOT_FOUND)

@@ -143,7 +143,9 @@ class WindowAdmin:
             raise NotFound("There is no window of that scope and version.")
         known = self._rules.current(actor.tenant).known
         parts = [part for item in state.items for part in readable(item)]
-        texts = [f"{part.type}: {words_of(part.value, part.type) or ''}" for part in parts]
+        texts = [
+            f"{part.type}: {words_of(part.value, part.type) or ''}" for part in parts if isinstance(part.value, dict)
+        ]
         return [found.text for found in self._parts.redactor.many(texts, known)]
 
     def passes(self, actor: Actor, scope: str) -> list[dict[str, Any]]:

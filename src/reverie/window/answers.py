@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.window.cache import LastTurn, attribute
 from reverie.window.cost import carry_response
-from reverie.window.estimate import estimate
+from reverie.window.estimate import MOST_TOKENS, estimate
 from reverie.window.items import Item, compact, output_items
 from reverie.window.strip import has_references
 from reverie.window.turn import Pending, Turn
@@ -106,7 +106,7 @@ def _note_loss(state: WindowState, pending: Pending, output: Sequence[Item]) -> 
 
 
 def _note_usage(state: WindowState, reported: int | None, covered: int) -> None:
-    usable = reported is not None and reported > 0
+    usable = reported is not None and 0 < reported <= MOST_TOKENS
     state.reported_input_tokens = reported if usable else None
     state.reported_at_items = covered if usable else 0
     state.counted_input_tokens, state.counted_at_items = None, 0

@@ -11,6 +11,8 @@ from reverie.window.models import low_detail
 
 PAYLOAD_TOKENS = 2_000
 """Tokens of a compaction payload when the provider does not report them."""
+MOST_TOKENS = 2**31
+"""A provider that reports more is not believed."""
 UNKNOWN_WINDOW_TRIGGER = 80_000
 DEFAULT_OUTPUT_TOKENS = 32_000
 _RESERVE = 16_000

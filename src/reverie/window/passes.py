@@ -9,6 +9,7 @@ from typing import Any
 
 from reverie.core.errors import ReverieError
 from reverie.window.compaction import accept_count, count_request, exceeds_window
+from reverie.window.estimate import MOST_TOKENS
 from reverie.window.items import json_object
 from reverie.window.state import WindowState
 from reverie.window.steps import Keep, Keeper, RequestOutcome, Send, Steps, Ticket
@@ -162,4 +163,4 @@ def _count_in(answer: RequestOutcome) -> int | None:
     if answer.status is None or answer.status >= 300:
         return None
     tokens = json_object(answer.text).get("input_tokens")
-    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0 else None
+    return tokens if isinstance(tokens, int) and not isinstance(tokens, bool) and 0 < tokens <= MOST_TOKENS else None

@@ -91,7 +91,8 @@ class Responses(Dialect):
 
     def read(self, text: str | bytes, items: Sequence[Item] | None = None) -> Read | None:
         body, output = output_items(text)
-        output = list(items) if items else (output or [])
+        given, named = list(items or ()), output or []
+        output = given if len(given) >= len(named) else named  # a stream that is resumed brings only the later ones
         status = body.get("status", "completed") if isinstance(body, dict) else "failed"
         if not isinstance(body, dict) or status not in ("completed", "incomplete") or body.get("error"):
             return None

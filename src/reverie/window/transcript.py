@@ -92,8 +92,9 @@ def _drafts(item: Item, about: Mapping[str, Any], *, subject: str | None, max_by
                 content=piece if piece.strip() else _EMPTY,
                 kind=TURN_KIND,
                 subject=subject,
-                attributes={**about, "item": kind[:64], **named, **part} | ({} if piece.strip() else {"empty": True}),
-                source=Source(role=str(role)[:64], session=scope[:256]),
+                attributes={**about, "item": _sound(kind)[:64], **named, **part}
+                | ({} if piece.strip() else {"empty": True}),
+                source=Source(role=_sound(str(role))[:64], session=scope[:256]),
             )
         )
     return drafts
