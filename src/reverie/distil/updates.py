@@ -45,12 +45,17 @@ _ATTRIBUTES = word_set(
 """
 _PREFERS = word_set("prefer prefers")
 _PARTICIPLES = ("ed", "en", "rn", "wn", "ilt")
-_ONE_STATE = word_set(
-    "married engaged based located situated called named born set scheduled booked planned assigned hosted stored kept"
-    " parked deployed pinned capped limited fixed priced registered insured owned led managed run employed built housed"
-    " headquartered seated due rated enrolled mounted"
+_MANY_STATES = word_set(
+    "interested involved trained scared used known loved covered filled surrounded worried tired bored excited annoyed"
+    " pleased satisfied skilled experienced certified licensed vaccinated banned needed required supported blocked"
+    " treated tested seen invited asked warned sent given taken eaten watched visited mentioned cited closed prescribed"
 )
-"""Participles of a state that somebody or something is in once: not `interested in`, `trained in`, `scared of`."""
+"""Participles of which several hold at once, unlike `married`, `based`, `founded` and `due`."""
+_ROLES = word_set(
+    "citizen resident native capital head chair chairman ceo director president owner author founder mayor captain"
+    " leader chancellor king queen editor mother father son daughter wife husband"
+)
+"""Nouns of which somebody or something is one: `is a citizen of`."""
 _LASTING = word_set(
     "starts begins ends opens closes leaves departs arrives ships expires launches lands finishes falls"
 )
@@ -283,11 +288,17 @@ def _many_at_once(tokens: Sequence[Token], verb: int, at: int, value: Sequence[T
     if at == verb or _shape(value[:1]) in ("day", "date", "number"):
         return False
     if between:
-        return not any(t.capital or t.lower in _ATTRIBUTES or t.lower in _ONE_STATE for t in between)
+        return not (any(map(_is_single, between)) or (pivot == "of" and between[-1].lower in _ROLES))
     if pivot == "on":
         return True
     determined = tokens[at + 1].lower in _DETERMINERS or tokens[at + 1].capital or tokens[at + 1].hard
     return pivot in ("in", "at") and not (determined or any(t.hard for t in value))  # in love, at school
+
+
+def _is_single(token: Token) -> bool:
+    """Whether a word between *be* and a preposition leaves room for one value: a name, an attribute, a participle."""
+    low = token.lower
+    return token.capital or low in _ATTRIBUTES or (low.endswith(_PARTICIPLES) and low not in _MANY_STATES)
 
 
 def _first(tokens: Sequence[Token]) -> bool:
