@@ -7,12 +7,13 @@ better race, at the same entries elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.simulate.baton import Killed
 from tests.simulate.talk import talk
 from tests.simulate.world import (
+    DAY,
     DESK,
     FIELD,
     IMPORT,
@@ -33,7 +34,7 @@ from reverie.akashik import AkashikError
 from reverie.akashik import Field as Shared
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
-from reverie.core.errors import ReverieError, StoreBusy, StoreError
+from reverie.core.errors import NotFound, ReverieError, StoreBusy, StoreError
 from reverie.importers.run import undo as undo_import
 from reverie.jobs.sweep import Sweeper
 from reverie.protocols.mem0.memories import Memories as Remembered
@@ -339,6 +340,83 @@ def _unimport(world: World, slot: int, aim: int) -> Op:
     )
 
 
+def _mention(world: World, slot: int, aim: int) -> Op:
+    """A forget by subject and by words."""
+    op = _forget(world, slot, aim)
+    host, actor, subject = world.host_of(slot), world.actor(slot), str(op.subject)
+    return replace(op, name="mention", work=lambda: host.forget.forget(actor, subject, mentions=True))
+
+
+def _erase(world: World, slot: int, aim: int) -> Op:
+    name = ("h2", "o1", "dream")[aim % 3]
+    gone = frozenset({"o1", "o2", "o3"} if name == "dream" else {name})
+    target = world.template.output if name == "dream" else f"entry-{name}"
+    return Op(
+        "erase",
+        slot,
+        lambda: world.host_of(slot).lifecycle.erase(world.actor(slot), NOTES, target),
+        may_remove=gone,
+        sure=False,
+    )
+
+
+def _hold(world: World, slot: int, aim: int) -> Op:
+    """A hold and its release, between which nothing destroys the text."""
+    target = f"entry-{('h1', 'h2', 'x2')[aim % 3]}"
+    lifecycle, actor = world.host_of(slot).lifecycle, world.actor(slot)
+
+    def work() -> None:
+        lifecycle.hold(actor, NOTES, target)
+        try:
+            lifecycle.release(actor, NOTES, target)
+        except NotFound as fault:
+            raise AssertionError(f"{target} was destroyed while it was on hold") from fault
+
+    return Op("hold", slot, work)
+
+
+def _leave(world: World, slot: int, aim: int) -> Op:
+    """An entry that is archived or retracted leaves every list."""
+    lifecycle = world.host_of(slot).lifecycle
+    act = (lifecycle.archive, lifecycle.retract)[aim % 2]
+    gone = frozenset({"h1"})
+    return Op(
+        "leave",
+        slot,
+        lambda: act(world.actor(slot), NOTES, "entry-h1"),
+        may_remove=gone,
+        removes=lambda _: gone,
+    )
+
+
+def _renew(world: World, slot: int, aim: int) -> Op:
+    until = world.clock.now() + DAY * (slot + 1)
+    return Op("renew", slot, lambda: world.host_of(slot).lifecycle.renew(world.actor(slot), NOTES, "entry-h1", until))
+
+
+def _retry(world: World, slot: int, aim: int) -> Op:
+    """The same request of every slot, under one key: it is stored once."""
+    word = needle(700)
+    draft = Draft(text(word, "ann", about="ferry"), subject="ann")
+    return Op(
+        "retry",
+        slot,
+        lambda: world.host_of(slot).entries.put(world.actor(slot), NOTES, [draft], idempotency_key="ferry"),
+        adds={"retry": Fact(word, NOTES, "ann")},
+    )
+
+
+def _tick(world: World, slot: int, aim: int) -> Op:
+    """The ticks that are due, as a worker runs them."""
+    schedules, actor = world.host_of(slot).schedules, world.actor(slot)
+
+    def work() -> None:
+        for schedule, tick in schedules.due_ticks(actor):
+            schedules.run_tick(actor, schedule.id, tick, f"holder-{slot}")
+
+    return Op("tick", slot, work)
+
+
 MAKERS: dict[str, Maker] = {
     "put": _put,
     "delete": _delete,
@@ -367,6 +445,13 @@ MAKERS: dict[str, Maker] = {
     "filedream": _dream_files,
     "replace": _replace,
     "unimport": _unimport,
+    "mention": _mention,
+    "erase": _erase,
+    "hold": _hold,
+    "leave": _leave,
+    "renew": _renew,
+    "retry": _retry,
+    "tick": _tick,
 }
 NAMES = tuple(MAKERS)
 

@@ -15,6 +15,8 @@ from reverie.core.dream import DreamPlan
 from reverie.core.entry import Entry, Scope
 from reverie.core.errors import Busy, Conflict, Unprocessable
 from reverie.core.query import Filter
+from reverie.memory.read import ANYTHING
+from reverie.store.contract import ReadTx
 
 _LEASES_MS = 30 * 60_000
 
@@ -23,6 +25,7 @@ def settle(world: World, model: Model) -> None:
     """Check a quiet memory. It is not the same afterwards: everything about two subjects is forgotten."""
     world.clock.advance(_LEASES_MS)  # whoever died in the middle held leases
     verify(world)
+    release(world)
     undo_is_identity(world)
     model.check()
     for subject in ("ann", "bob"):
@@ -36,6 +39,16 @@ def verify(world: World) -> None:
     verdict = world.host.audit.verify(world.actor(0))
     if not verdict.ok:
         raise Broken(f"audit verify: {verdict.reason} at {verdict.broken_at}")
+
+
+def release(world: World) -> None:
+    """End the holds of those who died in the middle."""
+
+    def held(tx: ReadTx) -> list[Entry]:
+        return [entry for entry in tx.scan(ANYTHING, limit=1000).items if entry.held]
+
+    for entry in world.store.read(Scope(TENANT), held):
+        world.host.lifecycle.release(world.actor(0), entry.ref, entry.id)
 
 
 def undo_is_identity(world: World) -> None:

@@ -202,6 +202,7 @@ def prepare(host: Host, clock: HandClock, folder: Path, template: Template) -> N
     for number in range(3):
         host.entries.put(Actor(tenant=OTHER, id="eve"), NOTES, [Draft(f"Neighbour {number} keeps bees.")])
     host.lifecycle.delete(ada, NOTES, put("x2", 1))
+    host.schedules.save(ada, {"cron": "0 3 * * *", "ref": NOTES, "kind": "dream"})
     put("e1", 2, expires_at=clock.now() + DAY)
     clock.advance(9 * DAY)
     for at, (name, subject) in enumerate((("o1", "ann"), ("o2", "bob"), ("o3", None))):
