@@ -100,9 +100,13 @@ def inferred(sentence: str) -> Why | None:
 
 
 _FORBIDS = re.compile(
-    r"\b(?:must(?: not|n't)(?! have been)|not allowed|forbidden|under no circumstances)\b", re.IGNORECASE
+    r"\b(?:must(?: not|n't)(?! have been)|not allowed|forbidden|prohibited|under no circumstances"
+    r"|(?:darf|dürfen|darfst) (?:\w+ ){0,3}(?:nicht|keine?n?)|verboten|nicht erlaubt|interdite?s?|défense de"
+    r"|prohibid[oa]s?|vietat[oa]|vietati|proibid[oa]s?|verboden|nie wolno|zabronion\w+"
+    r"|нельзя|запрещ\w+|yasak\w*|ممنوع)\b"
+    r"|禁止|严禁|嚴禁|不得|请勿|請勿|ないでください|てはいけ|てはなら|지 ?마세요|지 ?마십시오|금지|मना है"
 )
-"""Prohibitions, which must be kept whatever else the statement says: `must not have cheese, she was sick`."""
+"""Prohibitions in lower case, which must be kept whatever else the statement says: `must not have cheese, she was sick`."""
 _CHANGES = re.compile(
     r"(?:we |i )?(?:raised|lowered|increased|reduced|extended|changed|set|limited|moved)\b[^.;:]{3,60} to \d",
     re.IGNORECASE,
@@ -155,7 +159,7 @@ def matters(sentence: str, value: Value, *, advice: bool = False) -> bool:
     safety is.
     """
     weighty = value.weight >= _NEUTRAL and is_weighty(sentence)
-    if not (value.must_keep or weighty or _FORBIDS.search(sentence) or _CHANGES.match(sentence)):
+    if not (value.must_keep or weighty or _FORBIDS.search(sentence.lower()) or _CHANGES.match(sentence)):
         return False
     if advice and value.kind != "safety" and not (is_weighty(sentence) or _settles(sentence, value)):
         return value is UNKNOWN or language_of(sentence) != ENGLISH

@@ -82,3 +82,26 @@ def test_a_preference_before_a_request_is_kept(said: str, kept: str) -> None:
 
 def test_a_question_after_an_event_need_not_be_kept() -> None:
     assert find([Source("a", "I went to the market yesterday, do you know when it closes?", 1, "user")]) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Smoking is prohibited in the barn.",
+        "Der Hund darf auf keinen Fall nicht angeleint sein, das ist verboten.",
+        "Mama darf keine Grapefruit essen.",
+        "Il est interdit de fumer dans la cour.",
+        "Está prohibido aparcar en el patio.",
+        "Vietato usare il forno dopo le dieci.",
+        "Nie wolno parkować w bramie.",
+        "Собаке нельзя шоколад.",
+        "Avluda top oynamak yasaktır.",
+        "金曜日はデプロイしないでください。",
+        "仓库内禁止吸烟。",
+        "금요일에는 배포하지 마세요.",
+        "ممنوع التدخين في المخزن.",
+        "Ania jest uczulona na orzechy.",
+    ],
+)
+def test_prohibitions_and_health_must_be_kept_in_many_languages(text: str) -> None:
+    assert [item.text for item in find([Source("a", text, 0)])] == [text]
