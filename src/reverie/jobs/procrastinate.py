@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import procrastinate
 import psycopg
 from procrastinate import JobContext, PsycopgConnector, RetryDecision
@@ -123,14 +124,15 @@ class EngineQueue:
 
     def retry(self, tenant: str, job_id: str) -> Job:
         """Let a dead or waiting job run at once."""
-        self._idle(tenant, job_id, "SELECT job_retry(%s) AS done")
-        return next(job for job in self.list(tenant) if job.id == job_id)
+        job = self._idle(tenant, job_id, "SELECT job_retry(%s) AS done")
+        done = msgspec.structs.replace(job, status="waiting", attempts=0)  # a worker was faster, and it is gone
+        return next((one for one in self.list(tenant) if one.id == job_id), done)
 
     def discard(self, tenant: str, job_id: str) -> None:
         """Remove a job that does not run."""
         self._idle(tenant, job_id, "SELECT job_discard(%s) AS done")
 
-    def _idle(self, tenant: str, job_id: str, sql: str) -> None:
+    def _idle(self, tenant: str, job_id: str, sql: str) -> Job:
         with self.connection() as connection:
             rows = connection.execute("SELECT * FROM job_list(%s)", (tenant,)).fetchall() if job_id.isdigit() else []
             job = next((_job(row) for row in rows if str(row["id"]) == job_id), None)
@@ -138,6 +140,7 @@ class EngineQueue:
                 raise NotFound("There is no job with that id. `reverie jobs list` shows them.")
             if not _first(connection, sql, (int(job_id),)):
                 raise Busy("This job runs right now.")
+        return job
 
     def counts(self) -> dict[str, int]:
         """Count the pending, running and failed jobs over all tenants."""

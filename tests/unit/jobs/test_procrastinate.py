@@ -216,6 +216,15 @@ def test_jobs_of_another_tenant_are_not_there(host: Host, ada: Actor) -> None:
             act(stranger, made.id)
 
 
+def test_a_job_that_is_retried_may_be_done_before_it_is_shown(
+    host: Host, ada: Actor, queue: EngineQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = host.jobs.add(ada, "retain", {})
+    assert job is not None
+    monkeypatch.setattr(queue, "list", lambda tenant: [])
+    assert host.jobs.retry(ada, job.id).status == "waiting"
+
+
 def test_a_worker_survives_the_loss_of_every_connection(
     host: Host, ada: Actor, url: str, make_worker: Callable[..., EngineWorker]
 ) -> None:
