@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -80,7 +80,7 @@ class Edge:
         try:
             with self._span() as span:
                 try:
-                    await self._serve(scope, receive, sending)
+                    await self._serve(scope, receive, sending, begun=lambda: bool(status))
                 except ClientDisconnect:
                     status = status or _CLIENT_GONE
                 except Exception as fault:
@@ -100,7 +100,7 @@ class Edge:
             seconds = time.perf_counter() - started
             self._done(scope, status or _CLIENT_GONE, seconds)
 
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, *, begun: Callable[[], bool]) -> None:
         answer = self._origins.answer(scope) or use_raw_path(scope)
         try:
             if answer is None:
@@ -110,6 +110,8 @@ class Edge:
             if answer is None:
                 return await self._app(scope, self._size.count(scope, length, receive), send)
         except ReverieError as error:
+            if begun():
+                raise  # a stream that fails can only be broken off
             answer = await self._refuse.error(scope, error)
         except HTTPException as fault:
             answer = self._refuse.http(scope, fault)

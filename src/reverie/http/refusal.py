@@ -37,6 +37,7 @@ class Refusal:
         actor: Actor | None = state.get("actor")
         render = partial(
             self._answer,
+            scope,
             actor,
             error,
             door.status_of(error) if door else status_of(error),
@@ -48,8 +49,10 @@ class Refusal:
         )
         return await self._threads.run(Lane.LOOK, actor.tenant if actor else "", render)
 
-    def _answer(self, actor: Actor | None, error: ReverieError, status: int, **options: Any) -> Response:
-        return answer(error, status, known=self._known(actor), **options)
+    def _answer(self, scope: Scope, actor: Actor | None, error: ReverieError, status: int, **options: Any) -> Response:
+        known = self._known(actor)
+        message = self._host.parts.redactor.text(error.message, known).text.replace("`", "")
+        return self.page(scope, status, error.reason, message) or answer(error, status, known=known, **options)
 
     def http(self, scope: Scope, fault: HTTPException) -> Response:
         """Answer a request that no route serves."""

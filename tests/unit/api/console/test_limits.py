@@ -57,3 +57,17 @@ def test_a_form_from_nobody_is_not_read_beyond_its_limit(site: Site, path: str) 
     asyncio.run(site.app(scope, receive, send))
     assert sent[0]["status"] == (413 if path == "/sign-in" else 303)
     assert pieces <= SMALL_BODY // 4096 + 1
+
+
+@pytest.mark.parametrize("path", ["/audit/export", "/operate/export"])
+def test_an_export_beyond_the_limit_is_refused_with_a_page(site: Site, path: str) -> None:
+    site.app = build_app(replace(site.settings, heavy_per_key=1), site.host)
+    key = site.key()
+    site.put("acme", "A note.")
+    browser = site.browser(key)
+    with site.app.state.limits.heavy.one(key.split("_")[1]):
+        answer = browser.get(path)
+    assert answer.status_code == 429
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "running dreams, exports" in answer.text
+    assert browser.get(path).status_code == 200
