@@ -106,7 +106,7 @@ _FORBIDS = re.compile(
     r"|нельзя|запрещ\w+|yasak\w*|ممنوع)\b"
     r"|禁止|严禁|嚴禁|不得|请勿|請勿|ないでください|てはいけ|てはなら|지 ?마세요|지 ?마십시오|금지|मना है"
 )
-"""Prohibitions in lower case, which must be kept whatever else the statement says: `must not have cheese, she was sick`."""
+"""Prohibitions in lower case, kept whatever else the statement says: `must not have cheese, she was sick`."""
 _CHANGES = re.compile(
     r"(?:we |i )?(?:raised|lowered|increased|reduced|extended|changed|set|limited|moved)\b[^.;:]{3,60} to \d",
     re.IGNORECASE,
