@@ -32,6 +32,7 @@ _TELLING = 2
 _CERTAIN, _LIKELY = 250, 400
 """Weights below which a statement is chatter whatever its words are. The second is for notes of four words or more:
 terse notes (`shut the gate`) and talk (`Blue's my favourite`) say more. Repeated chatter is dropped, too."""
+_SHORT_TITLE = 6
 _TERSE = 4
 NAMELESS = frozenset({"ci", "ok", "pr", "no", "nothing", "without"})
 """Words in capitals that are no names, and those of `no errors` and `without conflicts`."""
@@ -111,6 +112,7 @@ def candidates(
     out: list[Candidate] = []
     asked: Sequence[Token] = ()  # a question that is left out, if it came just before
     advice = advises(source)
+    title: Place | None = None
     for number, ((original, form, text, tokens, day, head), value, reason) in enumerate(said):
         if form is Form.HEAD:
             continue
@@ -152,7 +154,7 @@ def candidates(
         out.append(
             Candidate(
                 place=(position, number),
-                needs=out[-1].place if out and score.leans(kept) else None,
+                needs=out[-1].place if out and score.leans(kept) else title,
                 text=shown,
                 whole=_before(shown, text, stated) if form in (Form.PROSE, Form.ITEM) else "",
                 day=day,
@@ -187,6 +189,8 @@ def candidates(
                 head=head if head and shown.startswith(f"{head} ") else "",
             )
         )
+        if form is Form.TITLE:  # `Ship on Friday` under `Old plan` is not said without it
+            title = (position, number) if len(words) <= _SHORT_TITLE else None
     return out
 
 

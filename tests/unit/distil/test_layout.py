@@ -62,3 +62,12 @@ def test_a_title_stays_with_the_text_below_it() -> None:
     assert "New plan. Ship on Monday" in text_of(
         "# Old plan\nShip on Friday by rail\n# New plan\nShip on Monday by sea"
     )
+
+
+def test_a_statement_under_a_title_brings_it_along() -> None:
+    plan = "# Old plan\nShip the 40 crates on Friday with Nordfracht\n\n# New plan\nShip the 40 crates on Monday with Baltic"
+    prepared = ExtractiveDistiller().prepare([Source("a", plan, DAY)])
+    for room in range(16, 40):
+        text = ExtractiveDistiller().distil(prepared, output_tokens=room, count=lambda text: len(text.split())).text
+        assert "Friday" not in text or "Old plan" in text
+        assert "Monday" not in text or "New plan" in text
