@@ -21,8 +21,8 @@ KEPT = {
     "a change of a memory's metadata brought its forgotten text back": ("mark forget@0", "1:1 0:2 1:3 0:1"),
     "a memory was stored and forgotten, and its caller was refused": ("mem0 forget@0", "1:1 0:2 1:3 0:1"),
     "a look at the store by one caller stopped all others of mem0": ("mem0 mem0", "0:1 1:2"),
-    "words of a session were forgotten while a dream made a file of them": ("filedream@1 forget@0", "1:1 0:11 1:3 0:1"),
-    "a file was forgotten while a dream copied it": ("filedream@2 forget@0", "0:7 1:4 0:1"),
+    "words of a session were forgotten while a dream made a file of them": ("filedream@1 forget@0", "1:1 0:15 1:3 0:1"),
+    "a file was forgotten while a dream copied it": ("filedream@2 forget@0", "0:10 1:4 0:1"),
     "a scan did not know a secret that another process registered": ("secret scan", "0:3 1:9"),
     "a question repeated words of a deleted entry that was forgotten": ("delete@2 ask forget@0", "0:2 1:9 2:9"),
     "an undo took a source out of a newer dream, which kept it": (

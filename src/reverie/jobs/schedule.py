@@ -72,7 +72,7 @@ class Scheduler:
         if self._parts.read_only:
             raise ReadOnly()
 
-        rules = self._rules.current(actor.tenant)
+        rules = self._rules.latest(actor.tenant)
         zone = rules.policy.zone
         named = str(fields.get("id") or "")
         self._rules.check_names(

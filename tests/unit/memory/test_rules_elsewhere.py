@@ -11,10 +11,12 @@ import pytest
 from reverie.core.actor import Actor
 from reverie.core.dream import DreamPlan
 from reverie.core.entry import Draft
-from reverie.core.errors import NotFound
+from reverie.core.errors import Invalid, NotFound
+from reverie.core.run import DISTILL
 from reverie.distil.request import DistilledText, Request
 from reverie.host import Host
 from reverie.jobs.sweep import Sweeper
+from reverie.protocols.anthropic.names import STORE
 from reverie.providers.tokenizer import TokenCounter
 from reverie.store.cipher import FileCipher
 from reverie.store.conformance import HandClock
@@ -107,3 +109,27 @@ def test_a_dream_heeds_the_trust_that_another_process_asks_for(hosts: Hosts, ada
         put(office, guest, f"On {day} we decided to open the pier at nine. Well, there was some talk, as there is.")
     office.rules.set_policy(ada, {"dream_trust": 5})
     assert dreamer.dreams.run(ada, DreamPlan("notes")) is None
+
+
+def test_what_a_run_is_given_is_redacted_by_rules_of_another_process(hosts: Hosts, ada: Actor) -> None:
+    server, office = hosts
+    office.rules.register(ada, "gate", VALUE)
+    run, _ = server.runs.around(ada, DISTILL, lambda _: None, ref="notes", inputs={"note": f"At the gate: {VALUE}."})
+    assert VALUE not in str(office.runs.get(ada, run.id).inputs)
+
+
+def test_what_a_dream_of_a_store_is_told_is_redacted_by_rules_of_another_process(hosts: Hosts, ada: Actor) -> None:
+    server, office = hosts
+    store = office.memory_stores.create(ada, "Notes").id
+    office.rules.register(ada, "gate", VALUE)
+    record = server.memory_dreams.create(
+        ada, STORE + store, model="simulated", distiller="extractive", instructions=f"Keep {VALUE}."
+    )
+    assert record.instructions == "Keep [REDACTED:gate]."
+
+
+def test_a_schedule_gets_no_name_that_another_process_registered_as_a_secret(hosts: Hosts, ada: Actor) -> None:
+    server, office = hosts
+    office.rules.register(ada, "gate", "brackwater-zeppelin")
+    with pytest.raises(Invalid):
+        server.schedules.save(ada, {"cron": "0 3 * * *", "ref": "brackwater-zeppelin"})

@@ -83,7 +83,7 @@ class DreamPlanner:
 
     def plan(self, actor: Actor, record: DreamRecord, store: StoreRecord, given: Sequence[Transcript]) -> PlannedWrites:
         """Everything the dream would write now. Raises TooLarge, SessionGone."""
-        rules = self._rules.current(actor.tenant)
+        rules = self._rules.latest(actor.tenant)
         options, now = record.options, self._parts.clock.now()
         position = self._parts.store.read(Scope(actor.tenant), lambda tx: tx.head().seq)
         memories = self.files(actor, store)

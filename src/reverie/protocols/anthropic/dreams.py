@@ -100,7 +100,7 @@ class MemoryDreams:
             actor.require(Right.WRITE)
         name = bare(STORE, store_id, "memory store")
         self._planner.sessions.check(actor, sessions or ())
-        rules = self._rules.current(actor.tenant)
+        rules = self._rules.latest(actor.tenant)
         check_options(options, rules.policy)
         names = {"/model": model, **{f"/reverie/exclude/{at}": path for at, path in enumerate(options.exclude)}}
         names |= {f"/reverie/transcripts/{at}/id": one.id for at, one in enumerate(transcripts)}

@@ -284,7 +284,7 @@ class Runs:
                 raise Invalid(f"{name} is at most {MAX_OPTION_BYTES} bytes as JSON.", pointer=f"/{name}")
         if len(tags) > MAX_TAGS or any(not 0 < len(tag) <= 256 for tag in tags):
             raise Invalid(f"At most {MAX_TAGS} tags of 1 to 256 characters.", pointer="/tags")
-        known = self._rules.current(actor.tenant).known
+        known = self._rules.latest(actor.tenant).known
         clean, _ = self._parts.redactor.value(
             {"i": dict(inputs), "c": dict(configurable), "t": list(tags), "m": dict(metadata)}, known
         )
@@ -428,7 +428,7 @@ class Runs:
         variables: Mapping[str, Any] | None = None,
         node_end: NewEvent | None = None,
     ) -> Run:
-        known = self._rules.current(actor.tenant).known
+        known = self._rules.latest(actor.tenant).known
         clean = fault
         if fault:
             said = self._parts.redactor.value({"message": fault.message, "details": dict(fault.details)}, known)[0]
