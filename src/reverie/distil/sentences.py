@@ -87,6 +87,10 @@ def split(content: str) -> list[Piece]:
         elif not line.strip():
             flush()
         elif item := _ITEM.match(line):
+            if len(paragraph) > 1 and paragraph[-1].rstrip().endswith((":", "：")):
+                head = paragraph.pop()  # a line of its own, whatever stands above it
+                flush()
+                paragraph.append(head)
             flush()
             if not line[item.end() :].strip():
                 continue

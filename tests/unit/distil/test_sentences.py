@@ -116,3 +116,5 @@ def test_a_short_heading_belongs_to_the_items_of_its_list() -> None:
         "rent a boat",
         "Open: the roof",
     ]
+    shopping = split("Einkaufen: Milch, Brot\nNicht vergessen:\n- Tabletten")
+    assert [p.whole for p in shopping] == ["Einkaufen: Milch, Brot", "Nicht vergessen:", "Nicht vergessen: Tabletten"]
