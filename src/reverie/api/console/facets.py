@@ -12,11 +12,12 @@ from reverie.host import Host
 
 _MOST = 200
 _FRESH_SECONDS = 3.0
+_DESTROYED = ("memory.forgotten", "memory.purged", "memory.redacted")
 Counts = Mapping[str, list[tuple[str, int]]]
 
 
 class Facets:
-    """The counts of the memories looked at last. Safe for many threads."""
+    """The counts of the memories looked at last, without names that were destroyed since. Safe for many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,7 +29,9 @@ class Facets:
         with self._lock:
             kept = self._kept.get(key)
         if kept is not None and (kept[0] == head or now - kept[1] < _FRESH_SECONDS):
-            return kept[2]
+            destroyed = kept[0] != head and host.reader.events(actor, after=kept[0], limit=1, types=_DESTROYED)
+            if not destroyed:
+                return kept[2]
         found = host.reader.facets(actor, ref)
         with self._lock:
             self._kept[key] = (head, now, found)

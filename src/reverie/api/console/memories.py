@@ -11,7 +11,7 @@ from reverie.api.console.facets import Facets
 from reverie.api.console.page import Document, Look, Page
 from reverie.core.clock import MS_PER_DAY
 from reverie.core.entry import EntryState
-from reverie.core.errors import Invalid
+from reverie.core.errors import Invalid, NotFound
 from reverie.core.query import Filter
 from reverie.memory.export import entry_document, entry_documents
 from reverie.memory.hits import Hit, Mode
@@ -147,7 +147,10 @@ def _near(look: Look, ref: str, explanation: Explanation | None) -> list[dict[st
     results: dict[str, dict[str, Any]] = {}
     for miss in explanation.near_misses if explanation else ():
         if miss.id not in results:
-            entry = look.host.reader.get(look.actor, ref, miss.id, cold=True)
+            try:
+                entry = look.host.reader.get(look.actor, ref, miss.id, cold=True)
+            except NotFound:  # destroyed since the search
+                continue
             text = "A line of a dream" if entry.kind == "dream" else entry.content[:200]
             results[miss.id] = {"id": miss.id, "rank": miss.rank, "score": miss.score, "why": miss.why, "text": text}
     return list(results.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.unit.api.console.test_cost import counting
@@ -111,6 +112,40 @@ def test_facets_count_the_whole_memory(site: Site) -> None:
         assert found["tag"] == [{"value": f"pier-{n}", "count": 20} for n in range(3)]
         assert found["kind"] == [{"value": "note", "count": 55}, {"value": "decision", "count": 5}]
     assert len(browser.get("/memories.json?kind=decision").json()["items"]) == 5
+
+
+def test_facets_do_not_name_what_was_just_destroyed(site: Site) -> None:
+    actor = site.host.system_actor("destroyed")
+    browser = site.browser(site.key("destroyed"))
+    ids = [site.put("destroyed", f"{name} rows.", subject=name) for name in ("adalbert", "boniface", "cyrus")]
+    assert "adalbert" in browser.get("/memories?ref=notes").text
+    site.host.forget.forget(actor, "adalbert")
+    assert "adalbert" not in browser.get("/memories?ref=notes").text
+    assert "boniface" in browser.get("/memories?ref=notes").text
+    site.host.lifecycle.erase(actor, "notes", ids[1])
+    assert "boniface" not in browser.get("/memories?ref=notes").text
+
+
+def test_a_near_miss_that_is_destroyed_meanwhile_costs_no_hit(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    actor = site.host.system_actor("near")
+    for n in range(60):
+        site.put("near", f"Mara: mooring {n} has {n + 2} rings.")
+    browser = site.browser(site.key("near"))
+    address = "/memories.json?ref=notes&q=rings+of+mooring+7"
+    near = [one["id"] for one in browser.get(address).json()["near"]]
+    timed = site.app.state.host.search
+    search = timed.search
+
+    def meanwhile(*arguments: Any, **options: Any) -> Any:
+        found = search(*arguments, **options)
+        site.host.lifecycle.erase(actor, "notes", near[0])
+        return found
+
+    monkeypatch.setattr(timed, "search", meanwhile)
+    answer = browser.get(address)
+    assert answer.status_code == 200
+    assert near[0] not in [one["id"] for one in answer.json()["near"]]
+    assert answer.json()["hits"]
 
 
 def test_the_context_lab_looks_back_before_a_dream(site: Site) -> None:
