@@ -118,6 +118,15 @@ def test_pages_batches_and_an_expiry(client: Any, mem0: Any) -> None:
     assert client.get(row["id"])["expiration_date"] == "2099-01-31"
 
 
+def test_the_deletion_of_one_user_is_no_wildcard(client: Any) -> None:
+    client.add("Ann rows.", user_id="ann")
+    client.add("An agent rows too.", agent_id="cox")
+    client.add("Nobody knows whose this is.", user_id="*")
+    client.delete_users(user_id="*")
+    assert [row["memory"] for row in client.get_all(filters={"user_id": "ann"})["results"]] == ["Ann rows."]
+    assert {row["name"] for row in client.users()["results"]} == {"ann", "cox"}
+
+
 def test_secrets_and_bad_input(client: Any, mem0: Any, running: Running) -> None:  # noqa: F811
     secret = "AKIA" + "Q3EGRT5XJ2KQ7WZL"
     assert secret not in str(client.add(f"The key is {secret}", user_id="ann"))

@@ -231,7 +231,7 @@ def entities(call: Call) -> Response:
 def delete_entity(call: Call, kind: Segment, name: Segment) -> Response:
     if kind not in KINDS:
         raise NotFound("There are users, agents, apps and runs.")
-    _memories(call).delete_all({f"{kind}_id": name})
+    _memories(call).delete_all({f"{kind}_id": {"eq": name}})  # a name is no wildcard
     return Reply({"message": "Entity deleted successfully!"})
 
 
