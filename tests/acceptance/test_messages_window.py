@@ -570,3 +570,18 @@ def test_what_the_proxy_does_not_understand_is_for_the_provider_to_refuse(
     headers = {"x-reverie-scope": SCOPE, "x-api-key": provider.key, "anthropic-version": "2026-10-21"}
     answer = httpx2.post(f"{lab.root}/v1/messages", json=sent, headers=headers, trust_env=False)
     assert (answer.status_code, answer.json()["error"]["message"]) == (400, "Not that.")
+
+
+@pytest.mark.parametrize("word", [["end_turn"], {}, 5], ids=["list", "object", "number"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_stop_reason_that_is_no_text_ends_nothing(
+    provider: Emulator, memory: reverie.Memory, monkeypatch: pytest.MonkeyPatch, word: Any, stream: bool
+) -> None:
+    window = opened(provider, memory)
+    ask(window, "fact:one")
+    created = provider._created
+    with monkeypatch.context() as patch:
+        patch.setattr(provider, "_created", lambda *args: {**created(*args), "stop_reason": word})
+        answer = ask(window, "fact:two", stream=stream)
+        assert list(answer) if stream else answer.content
+    assert ask(window, "fact:three").content[0].text == "I see 2: fact:one fact:three"

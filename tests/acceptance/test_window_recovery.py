@@ -416,6 +416,16 @@ def test_odd_values_in_an_answer_end_no_conversation(
     assert opened(provider, memory).items() == window.items()
 
 
+@pytest.mark.parametrize("role", [["user"], {}], ids=["list", "object"])
+def test_a_pass_with_an_odd_role_is_rejected(provider: Emulator, memory: reverie.Memory, role: Any) -> None:
+    window = opened(provider, memory)
+    window.create(model=MODEL, input="fact:one " + "lorem ipsum " * 60)
+    odd = {"type": "message", "role": role, "content": "x"}
+    provider.faults["compact"] = [Twist(lambda answer: {**answer, "output": [*answer["output"], odd]})]
+    assert window.compact()["status"] == "rejected_invalid_output"
+    assert window.create(model=MODEL, input="fact:two").output_text == "I know 2: fact:one fact:two"
+
+
 def test_halves_of_pairs_that_the_caller_gives_are_refused_as_its_sdk_does(
     provider: Emulator, memory: reverie.Memory
 ) -> None:

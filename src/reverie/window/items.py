@@ -211,7 +211,8 @@ def well_formed(value: Any) -> bool:
         return True
     content = value.get("content")
     parts = isinstance(content, str) or (isinstance(content, list) and all(isinstance(p, dict) for p in content))
-    return value.get("role") in _ROLES and parts
+    role = value.get("role")
+    return isinstance(role, str) and role in _ROLES and parts
 
 
 def compact(value: Any) -> str:

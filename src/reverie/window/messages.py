@@ -127,7 +127,7 @@ class Messages(Dialect):
         if not isinstance(body, dict) or body.get("type") != "message" or not isinstance(body.get("content"), list):
             return None
         stopped = body.get("stop_reason")
-        if stopped is None:
+        if not isinstance(stopped, str):
             return None
         written = bytes(msgspec.json.decode(data, type=_Envelope).content).decode()
         output = [Item(f'{{"role":"assistant","content":{written}}}')] if body["content"] else []
