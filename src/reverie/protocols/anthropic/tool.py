@@ -349,12 +349,28 @@ def _number_lines(lines: Sequence[str], first: int) -> str:
 def _lines_of(text: str, old: str) -> list[int]:
     """The lines in which each match begins."""
     results: list[int] = []
-    line, seen, at = 1, 0, text.find(old)
-    while at != -1:
-        line += text.count("\n", seen, at)
-        seen = at
-        results.append(line)
-        at = text.find(old, at + 1)
+    borders = _borders(old)
+    line, seen, matched = 1, 0, 0
+    for at, character in enumerate(text):  # one pass, also where the matches overlap
+        while matched and (matched == len(old) or old[matched] != character):
+            matched = borders[matched - 1]
+        matched += old[matched] == character
+        if matched == len(old):
+            line += text.count("\n", seen, at + 1 - matched)
+            seen = at + 1 - matched
+            results.append(line)
+    return results
+
+
+def _borders(text: str) -> list[int]:
+    """For every beginning of a text, the length of the longest shorter beginning that it ends with."""
+    results = [0] * len(text)
+    length = 0
+    for at in range(1, len(text)):
+        while length and text[at] != text[length]:
+            length = results[length - 1]
+        length += text[at] == text[length]
+        results[at] = length
     return results
 
 
