@@ -298,12 +298,14 @@ def remove_secret(look: Look) -> See:
 
 
 def set_policy(look: Look) -> See:
-    """Change the policies whose fields differ from the present values."""
+    """Change the policies whose fields differ from the present values, and from those that the page had shown: what
+    another tab changed meanwhile stays.
+    """
     now = look.host.rules.policy(look.actor).document()
     changes: dict[str, Any] = {}
     for name, value in now.items():
         sent = look.form_field(name, "\0")
-        if sent in ("\0", written(name, value)):
+        if sent in ("\0", written(name, value), look.form_field(f"was:{name}", "\0")):
             continue
         changes[name] = _value(name, sent, value)
     if not changes:
