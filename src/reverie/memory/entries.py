@@ -68,16 +68,17 @@ class Entries:
         *,
         idempotency_key: str | None = None,
         operation: str = "PUT",
+        also: Callable[[WriteTx, Receipt], None] | None = None,
     ) -> list[Receipt]:
         """Store drafts in one transaction: all of them, or none.
 
         A retry with the same `idempotency_key` and the same drafts returns the receipts of the first call and stores
-        nothing; with other drafts it raises IdempotencyReused.
+        nothing; with other drafts it raises IdempotencyReused. `also` runs in the transaction for every entry stored.
         """
         _check_request(actor, ref, drafts, idempotency_key)
-        if _sharable(drafts, idempotency_key):
+        if also is None and _sharable(drafts, idempotency_key):
             return [self._together.ask((actor.tenant, operation), (actor, ref, drafts[0]))]
-        return self._store(_place(actor, ref, drafts), idempotency_key, operation)
+        return self._store(_place(actor, ref, drafts), idempotency_key, operation, also=also)
 
     async def put_soon(
         self,

@@ -13,7 +13,7 @@ whose id the memory already has are left alone, so importing twice is importing 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -31,6 +31,7 @@ from reverie.core.entry import (
     Entry,
     EntryState,
     Link,
+    Receipt,
     Scope,
     Source,
     check_namespace,
@@ -148,20 +149,23 @@ class Bundles:
         done = Imported(0, 0, 0, {})
         waiting: dict[str, list[Draft]] = {}
         links: dict[str, list[Link]] = {}
+        archived: set[tuple[str, str]] = set()
         for number, raw in enumerate(lines, 1):
             pause()
             document = _parse(raw, number)
             if document.get("type") == "entry":
                 target = ref or str(document.get("ref", ""))
                 waiting.setdefault(target, []).append(to_draft(document, number))
+                if document.get("archived") is True and document.get("id"):
+                    archived.add((target, document["id"]))
                 if len(waiting[target]) >= _BATCH:
-                    done = self._store(actor, target, waiting.pop(target), done)
+                    done = self._store(actor, target, waiting.pop(target), archived, done)
             elif document.get("type") == "link":
                 links.setdefault(ref or str(document.get("ref", "")), []).append(_link(document, number))
             if progress:
                 progress(number, max(total, number))
         for target, drafts in waiting.items():
-            done = self._store(actor, target, drafts, done)
+            done = self._store(actor, target, drafts, archived, done)
         for target in sorted(links):
             self._add_links(actor, target, links[target])
         linked = sum(map(len, links.values()))
@@ -199,7 +203,15 @@ class Bundles:
 
         self._rules.guard(actor.tenant, prepare, Scope(actor.tenant, ref))
 
-    def _store(self, actor: Actor, ref: str, drafts: list[Draft], done: Imported) -> Imported:
+    def _store(
+        self, actor: Actor, ref: str, drafts: list[Draft], archived: Collection[tuple[str, str]], done: Imported
+    ) -> Imported:
+        def shelve(tx: WriteTx, receipt: Receipt) -> None:
+            if (ref, receipt.id) in archived:
+                event = NewEvent("memory.archived", "IMPORT", actor.id, entry_id=receipt.id, data={"ref": ref})
+                with tx.within(ref):
+                    tx.change(receipt.id, seq=tx.append(event), archived=True)
+
         def present(tx: ReadTx) -> set[str]:
             return {draft.id for draft in drafts if draft.id and tx.get(draft.id, where=ANYTHING)}
 
@@ -210,12 +222,12 @@ class Bundles:
         findings = dict(done.findings)
         stored = 0
         try:
-            receipts = self._entries.put(actor, ref, new, operation="IMPORT") if new else []
+            receipts = self._entries.put(actor, ref, new, operation="IMPORT", also=shelve) if new else []
         except Conflict:  # ids that appeared meanwhile, or twice in the bundle: one by one
             receipts = []
             for draft in new:
                 try:
-                    receipts += self._entries.put(actor, ref, [draft], operation="IMPORT")
+                    receipts += self._entries.put(actor, ref, [draft], operation="IMPORT", also=shelve)
                 except Conflict:
                     continue
         for receipt in receipts:

@@ -118,3 +118,21 @@ def test_a_link_with_a_nul_is_refused_on_every_store(host: Host, ada: Actor) -> 
     for name in ("from_id", "to_id", "note"):
         with pytest.raises(Invalid, match="Line 2"):
             host.bundles.load(ada, bundle({**link, name: "a\0b"}))
+
+
+def test_an_archived_entry_is_archived_where_it_is_imported(
+    make_host: Callable[..., Host], make_store: Callable[..., Any], ada: Actor
+) -> None:
+    host, other = make_host(store=make_store("a.db")), make_host(store=make_store("b.db"))
+    old, new = (host.entries.put(ada, "notes", [Draft(f"{word} words.")])[0].id for word in ("Old", "New"))
+    host.lifecycle.archive(ada, "notes", old)
+    lines = list(host.bundles.export(ada))
+    assert other.bundles.take(ada, lines).entries == 2
+    assert [entry.id for entry in other.reader.page(ada, "notes").items] == [new]
+    assert not [hit for hit in other.search.search(ada, "notes", "old").hits if hit.entry.id == old]
+    assert other.reader.get(ada, "notes", old, cold=True).archived
+    assert other.bundles.take(ada, lines).skipped == 2
+    assert other.audit.verify(ada).ok
+    other.lifecycle.restore(ada, "notes", old)
+    assert len(other.reader.page(ada, "notes").items) == 2
+    assert other.search.search(ada, "notes", "old").hits[0].entry.id == old
