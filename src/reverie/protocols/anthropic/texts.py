@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from reverie.core.actor import Actor
-from reverie.core.entry import Entry
+from reverie.core.entry import FILE_KIND, Entry
 from reverie.core.event import NewEvent
 from reverie.core.query import each
 from reverie.memory import files
@@ -63,7 +63,37 @@ class StoreTexts:
                     yield ClearedText(document, msgspec.json.encode(left), more=partial(_drop, ref, store_id, head))
 
     def release(self, tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None:
-        """Do nothing: these texts belong to no entry."""
+        """Redact the remaining versions, which have a path and no text, of deleted files without any text left."""
+        found = [entry for entry in entries if _is_file(entry)]
+        named = {(_bare(entry, "store"), _bare(entry, "memory"), entry.ref) for entry in found}
+        for store_id, file_id, ref in sorted(named):
+            if files.find_file(tx, store_id, file_id) is not None:
+                continue
+            rows = list(_history(tx, store_id, file_id))
+            if any(row.text for row in rows):
+                continue
+            for row in rows:
+                if row.path is not None:
+                    data = {"ref": ref, "store": store_id, "memory": file_id, "version": row.id}
+                    seq = tx.append(NewEvent("memory.version_redacted", "FORGET", actor.id, data=data))
+                    files.save_version(tx, store_id, files.without_text(row, actor, tx.now), seq=seq)
+
+
+def _is_file(entry: Entry) -> bool:
+    return entry.kind == FILE_KIND and bool(_bare(entry, "store")) and bool(_bare(entry, "memory"))
+
+
+def _bare(entry: Entry, name: str) -> str:
+    """The id of the store or file that the entry of a file names."""
+    return str(entry.attributes.get(name, "")).rpartition("_")[2]
+
+
+def _history(tx: ReadTx, store_id: str, file_id: str) -> Iterator[FileVersion]:
+    space, head = files.histories(store_id), f"{file_id}/"
+    for document in each(lambda cursor: tx.documents(space, prefix=head, cursor=cursor)):
+        row = files.load_version(tx, store_id, complement(document.key.removeprefix(head)))
+        if row is not None:
+            yield row
 
 
 def _dream_without(dream: DreamRecord, names: Names) -> DreamRecord:

@@ -261,3 +261,37 @@ def test_forget_by_mention_reaches_the_paths_of_empty_files(live: Live, then: st
     kept = live.server.host.parts.store.read(Scope(tenant), lambda tx: tx.documents(paths(store.partition("_")[2])))
     assert "mira" not in str([(one.key, one.body) for one in kept.items])
     assert live.server.host.audit.verify(live.server.host.system_actor(tenant)).ok
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_forget_reaches_the_paths_of_files_of_which_nothing_is_left(live: Live, emptied: bool) -> None:
+    tenant, key = live.key()
+    client = live.client(tenant)
+    memories, history = client.beta.memory_stores.memories, client.beta.memory_stores.memory_versions
+    store = client.beta.memory_stores.create(name="a", metadata={"reverie.subject": "Mira"}).id
+    made = memories.create(store, path="/asthma.md", content="Since 2019.")
+    if emptied:
+        memories.update(made.id, memory_store_id=store, content="")
+    memories.delete(made.id, memory_store_id=store)
+    other = client.beta.memory_stores.create(name="b").id
+    kept = memories.create(other, path="/tomas.md", content="Likes tea.")
+    memories.delete(kept.id, memory_store_id=other)
+    assert live.send("POST", "/v1/host/reverie/memory/forget", key, json={"subject": "mira"}).status_code == 200
+    rows = list(history.list(store, view="full"))
+    assert {row.path for row in rows} == {None}
+    assert all(row.redacted_at is not None for row in rows)
+    assert {row.path for row in history.list(other)} == {"/tomas.md"}
+    assert live.server.host.audit.verify(live.server.host.system_actor(tenant)).ok
+
+
+def test_forget_leaves_the_path_of_a_file_that_others_wrote_in(live: Live) -> None:
+    tenant, key = live.key()
+    client = live.client(tenant)
+    memories, history = client.beta.memory_stores.memories, client.beta.memory_stores.memory_versions
+    store = client.beta.memory_stores.create(name="a").id
+    made = memories.create(store, path="/notes.md", content="Mira called.")
+    memories.update(made.id, memory_store_id=store, content="Nobody called.")
+    memories.delete(made.id, memory_store_id=store)
+    body = {"subject": "mira", "mentions": True}
+    assert live.send("POST", "/v1/host/reverie/memory/forget", key, json=body).status_code == 200
+    assert [row.path for row in history.list(store)] == ["/notes.md", "/notes.md", None]
