@@ -100,3 +100,17 @@ def test_entries_that_left_in_another_tab_do_not_stop_the_change_of_the_others(s
     expect(page.locator("main")).to_contain_text("1 of the entries you chose is gone")
     page.click("button:has-text('Archive 1 entry')")
     expect(page.locator(".said")).to_contain_text("1 of 1 done")
+
+
+def test_a_tried_request_without_an_answer_does_not_keep_the_answer_of_an_earlier_one(site: Site, tab: Open) -> None:
+    opened = tab(site.key())
+    page = opened.go("/docs")
+    operation = page.locator("[data-try][data-path$='/stats']")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    operation.get_by_role("button").click()
+    expect(operation.locator("[data-status]")).to_have_text("200")
+    page.route("**/stats", lambda route: route.abort())
+    operation.get_by_role("button").click()
+    expect(operation.locator("[data-answer]")).to_contain_text("The host does not answer")
+    expect(operation.locator("[data-status]")).to_have_text("none")
+    opened.complaints.clear()  # a browser notes every lost request

@@ -139,10 +139,14 @@
       });
       const body = form.querySelector("textarea");
       const headers = { "X-Reverie-Token": form.dataset.token, ...(body ? { "Content-Type": "application/json" } : {}) };
-      const answer = await fetch(path + (query.size ? `?${query}` : ""), { method: form.dataset.method, headers, body: body ? body.value : undefined });
-      const text = await answer.text();
-      let shown = text;
-      try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch { /* not JSON: as it is */ }
+      let answer = { ok: false, status: "none" };
+      let shown = "The host does not answer, or broke off its answer.";
+      try {
+        const got = await fetch(path + (query.size ? `?${query}` : ""), { method: form.dataset.method, headers, body: body ? body.value : undefined });
+        shown = await got.text();
+        answer = got;
+        shown = JSON.stringify(JSON.parse(shown), null, 2);
+      } catch { /* no answer; or not JSON: as it is */ }
       const result = form.querySelector(".result");
       result.hidden = false;
       const status = result.querySelector("[data-status]");
