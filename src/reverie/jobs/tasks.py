@@ -69,7 +69,7 @@ class Tasks:
         lines = self._host.forget.cut_off(self._host.system_actor(tenant))
         again = [
             # the whole line: the worker that gets it may be on a machine with another ledger
-            Job("", "forget", tenant, msgspec.to_builtins(line), unique=f"{line.subject}/{line.at}")
+            Job("", "forget", tenant, msgspec.to_builtins(line), unique=_mark(line))
             for line in lines
         ]
         return [Job("", name, tenant) for name in self.sweeping.due(tenant)] + again
@@ -173,6 +173,11 @@ class Tasks:
             return TaskResult({"forgotten": forget.replay(actor)})
         line = msgspec.convert({**job.arguments, "tenant": job.tenant}, ForgetLine)
         return TaskResult({"forgotten": forget.again(actor, [line])})
+
+
+def _mark(line: ForgetLine) -> str:
+    """A name for the job of a line: forgets of one instant may be of several memories."""
+    return "/".join((line.subject, str(line.at), line.mention or "", line.ref or ""))
 
 
 def _swept(done: Swept | None) -> TaskResult:

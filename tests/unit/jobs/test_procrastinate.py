@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -19,11 +20,16 @@ from reverie.core.actor import Actor
 from reverie.core.entry import Draft
 from reverie.core.errors import Busy, NotFound, StoreBusy
 from reverie.core.job import MOST_ATTEMPTS, Job
+from reverie.core.ports import ForgetLine
 from reverie.host import Host
 from reverie.jobs.procrastinate import EngineQueue, EngineWorker, engine_url
+from reverie.jobs.tasks import Tasks
 from reverie.ops.jobs import JobObserver
 from reverie.ops.metrics import Metrics
+from reverie.privacy.forget import UNDER_WAY_MS
+from reverie.privacy.ledger import FileLedger
 from reverie.providers.tokenizer import TokenCounter
+from reverie.store.conformance import HandClock
 
 PATIENCE = 120.0
 CHATTER = "Thanks everyone, that was a good and long day at the office with many pleasant words indeed."
@@ -223,6 +229,19 @@ def test_a_job_that_is_retried_may_be_done_before_it_is_shown(
     assert job is not None
     monkeypatch.setattr(queue, "list", lambda tenant: [])
     assert host.jobs.retry(ada, job.id).status == "waiting"
+
+
+def test_forgets_of_one_instant_in_two_memories_are_two_jobs(
+    make_host: Callable[..., Host], queue: EngineQueue, ada: Actor, clock: HandClock, tmp_path: Path
+) -> None:
+    ledger = FileLedger(tmp_path / "forgotten.jsonl")
+    for ref in ("notes", "plans"):  # neither has a certificate: an older backup was restored
+        ledger.add(ForgetLine(ada.tenant, "0" * 64, ref, clock.now(), folded=True))
+    host = make_host(ledger=ledger)
+    host.entries.put(ada, "notes", [Draft("Hello.")])
+    clock.advance(UNDER_WAY_MS)
+    jobs = [job for job in Tasks(host).sweeps(ada.tenant) if job.name == "forget"]
+    assert len(jobs) == queue.add_all(jobs) == 2
 
 
 def test_a_worker_survives_the_loss_of_every_connection(
