@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import partial
 
 import msgspec
@@ -63,8 +63,11 @@ class StoreTexts:
                     yield ClearedText(document, msgspec.json.encode(left), more=partial(_drop, ref, store_id, head))
 
     def release(self, tx: WriteTx, actor: Actor, entries: Sequence[Entry]) -> None:
-        """Redact the remaining versions, which have a path and no text, of deleted files without any text left."""
+        """Redact the remaining versions, which have a path and no text, of deleted files without any text left; and
+        take the paths of destroyed versions out of dreams."""
         found = [entry for entry in entries if _is_file(entry)]
+        if found:
+            _release_dreams(tx, actor, {entry.id for entry in found})
         named = {(_bare(entry, "store"), _bare(entry, "memory"), entry.ref) for entry in found}
         for store_id, file_id, ref in sorted(named):
             if files.find_file(tx, store_id, file_id) is not None:
@@ -77,6 +80,22 @@ class StoreTexts:
                     data = {"ref": ref, "store": store_id, "memory": file_id, "version": row.id}
                     seq = tx.append(NewEvent("memory.version_redacted", "FORGET", actor.id, data=data))
                     files.save_version(tx, store_id, files.without_text(row, actor, tx.now), seq=seq)
+
+
+def _release_dreams(tx: WriteTx, actor: Actor, destroyed: Set[str]) -> None:
+    """Take the paths of destroyed versions out of the dreams that changed them."""
+    for document in list(each(lambda cursor: tx.documents(dream_records.SPACE, cursor=cursor))):
+        dream = msgspec.json.decode(document.body or b"", type=DreamRecord)
+        changes = tuple(
+            msgspec.structs.replace(one, path="")
+            if one.path and not destroyed.isdisjoint((one.before, one.after))
+            else one
+            for one in dream.changes
+        )
+        if changes != dream.changes:
+            seq = tx.append(NewEvent("document.saved", "FORGET", actor.id))
+            body = msgspec.json.encode(msgspec.structs.replace(dream, changes=changes))
+            tx.save(dream_records.SPACE, document.key, body, seq=seq, meta=document.meta, destroy=True)
 
 
 def _is_file(entry: Entry) -> bool:

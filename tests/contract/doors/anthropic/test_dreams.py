@@ -709,6 +709,30 @@ def test_forget_by_mention_reaches_the_names_that_a_dream_keeps(
     refused(lambda: client.post(f"/v1/dreams/{dream.id}/reverie/undo", cast_to=object), 409, "conflict_error")
 
 
+def test_forget_reaches_the_paths_that_a_dream_keeps(
+    live: Live, tenant: str, client: Anthropic, work: Callable[[], int]
+) -> None:
+    about: Any = {"reverie.subject": "Mira"}
+    store = client.beta.memory_stores.create(name="a", metadata=about).id
+    other = client.beta.memory_stores.create(name="b").id
+    for name, folder in ((store, "/asthma"), (other, "/garden")):
+        for path in ("tea.md", "drinks.md"):
+            client.beta.memory_stores.memories.create(name, path=f"{folder}/{path}", content=NOTES)
+        ask(client, name, output_behavior=update(name))
+        assert work() == 1
+    _, key = live.key(tenant)
+
+    def kept() -> str:
+        found = live.server.host.parts.store.read(Scope(tenant), lambda tx: tx.documents(SPACE).items)
+        return str([one.body for one in found])
+
+    assert "/asthma" in kept()
+    live.send("POST", "/v1/host/reverie/memory/forget", key, json={"subject": "Mira"})
+    assert "/asthma" not in kept()
+    assert "/garden" in kept()
+    assert live.server.host.audit.verify(live.server.host.system_actor(tenant)).ok
+
+
 @pytest.mark.parametrize("deleted", [False, True])
 def test_forget_by_mention_reaches_the_transcripts_that_versions_name(
     live: Live, tenant: str, client: Anthropic, work: Callable[[], int], deleted: bool
