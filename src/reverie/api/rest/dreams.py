@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -169,9 +170,13 @@ def consolidate(call: Call, ref: Segment) -> Response:
 
 
 def _before(call: Call, work_id: str | None) -> DreamReport | None:
-    """The report of this request's dream, when an earlier attempt had committed it; else None."""
+    """The report of this request's dream, when an earlier attempt had committed it; else None.
+
+    A caller who may dream but not read gets the report of a dream in the first answer too.
+    """
+    reader = replace(call.actor, rights=call.actor.rights | {Right.READ})
     try:
-        return None if work_id is None else call.host.lineage.report(call.actor, work_id)
+        return None if work_id is None else call.host.lineage.report(reader, work_id)
     except NotFound:
         return None
 

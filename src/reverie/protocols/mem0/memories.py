@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 from uuid import uuid4
@@ -54,7 +55,7 @@ class Memories:
         created_at: int | None,
         expires_at: int | None,
     ) -> list[dict[str, Any]]:
-        """Store (role, text) pairs in one transaction."""
+        """Store (role, text) pairs in one transaction. Returns them as stored, also to a caller who may only write."""
         self._open()
         self._host.rules.check_names(self._actor.tenant, {f"/{field}": name for field, name in whose.items()})
         ref, drafts = self._ref(whose), []
@@ -64,9 +65,10 @@ class Memories:
             drafts.append(_draft(text, whose, about, created_at=created_at, expires_at=expires_at))
         receipts = self._host.entries.put(self._actor, ref, drafts)
         added = []
+        reader = replace(self._actor, rights=self._actor.rights | {Right.READ})
         for receipt in receipts:
             with suppress(NotFound):  # forgotten or deleted since
-                entry = self._host.reader.get(self._actor, ref, receipt.id)
+                entry = self._host.reader.get(reader, ref, receipt.id)
                 added.append({"id": _id(entry), "memory": entry.content, "event": "ADD"})
         return added
 
