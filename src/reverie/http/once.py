@@ -99,16 +99,20 @@ class Once:
     async def _carry_out(
         self, call: Call, claim: Claim, lane: Lane, work: Callable[[str | None], Response]
     ) -> Response:
+        released = False
+
         def whole() -> Response:
             """Do the work and record its answer in one thread, which a caller that hangs up does not interrupt.
 
             A claim whose answer cannot be recorded stays: a retry finds what was done under its id.
             """
+            nonlocal released
             host, actor = call.host, call.actor
             try:
                 with host.idempotency.keep_claim(actor, claim):
                     response = self._attempt(call, claim.id, work)
             except Exception:
+                released = True
                 host.idempotency.release(actor, claim)
                 raise
             body = b"" if isinstance(response, TextReply) else bytes(response.body)
@@ -118,7 +122,7 @@ class Once:
         try:
             return await call.run(lane, whole)
         except ReverieError as refused:
-            if self._status_of(refused) == 429:  # no slot was free: the work never began
+            if self._status_of(refused) == 429 and not released:  # no slot was free: the work never began
                 await call.run(Lane.WRITE, lambda: call.host.idempotency.release(call.actor, claim))
             raise
 

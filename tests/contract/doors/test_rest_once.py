@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from reverie.core.canonical import canonical
-from reverie.core.errors import StoreBusy
+from reverie.core.errors import IdempotencyReused, StoreBusy
 from reverie.memory.idempotency import StoredAnswer
 
 ROOT = "/v1/host/reverie"
@@ -207,3 +207,28 @@ def test_a_repeated_import_and_a_repeated_scan_answer_the_same(caller: Any) -> N
     scans = [send(caller, "POST", "/scan", {"dry_run": True}, key) for _ in range(2)]
     assert scans[0].json() == scans[1].json()
     assert scans[1].headers[REPLAYED] == "true"
+
+
+def test_a_refusal_by_the_rate_of_entries_gives_its_key_back_once(
+    make_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second time would give back the key of a retry that began in between."""
+    server = make_server(entries_per_second=1)
+    caller = server.caller()
+    actor, idempotency = server.host.keys.authenticate(caller.key, door="rest"), server.host.idempotency
+    release = idempotency.release
+    releases: list[Any] = []
+
+    def retried(*arguments: Any) -> None:
+        release(*arguments)
+        if not releases:
+            assert idempotency.claim(actor, "rest.import_bundle", "monday", "the retry") is not None
+        releases.append(arguments)
+
+    monkeypatch.setattr(idempotency, "release", retried)
+    bundle, headers = b"{}\n", {"Content-Type": "application/x-ndjson", "Idempotency-Key": "monday"}
+    server.app.state.limits.entries.take(caller.key.split("_")[1], 1000)
+    assert caller.send("POST", "import", content=bundle, headers=headers).status_code == 429
+    assert len(releases) == 1
+    with pytest.raises(IdempotencyReused):
+        idempotency.claim(actor, "rest.import_bundle", "monday", "another request")
