@@ -88,7 +88,7 @@ def split(content: str) -> list[Piece]:
             flush()
         elif item := _ITEM.match(line):
             if len(paragraph) > 1 and paragraph[-1].rstrip().endswith((":", "：")):
-                head = paragraph.pop()  # a line of its own, whatever stands above it
+                head = paragraph.pop()  # it is no part of the line above it
                 flush()
                 paragraph.append(head)
             flush()

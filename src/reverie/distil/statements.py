@@ -108,42 +108,36 @@ def candidates(
 ) -> list[Candidate]:
     """Return the informative statements of one source. `ids`: the source, then its duplicates; `since`: the moment of
     the oldest of them; `repeated`: texts of several sources, of any speaker; `reply`: it answers yes or no."""
-    oldest = day_of(since)
+    oldest, advice = day_of(since), advises(source)
     out: list[Candidate] = []
     asked: Sequence[Token] = ()  # a question that is left out, if it came just before
-    advice = advises(source)
-    title: Place | None = None
+    title: Place | None = None  # `Ship on Friday` under `Old plan` is not said without it
     for number, ((original, form, text, tokens, day, head), value, reason) in enumerate(said):
-        if form is Form.HEAD:
-            continue
         required = reason.declared is not None
         words = {t.lower for t in tokens if t.word}
         weighty = form is not Form.ASIDE and reason.weighty
         routine = value.chatter and value.kind == "status" and not weighty
         idle = value.chatter and not routine and not required and not weighty
         certain = value.weight < (_LIKELY if source.speaker is None and len(words) >= _TERSE else _CERTAIN)
-        stated = facts(tokens) if original.endswith("?") and form in (Form.PROSE, Form.ITEM) else []
-        if stated and weighty and stated[0] is not tokens[0]:
-            stated = []  # a reason needs the wish before it: "without hostels, since I need a bathroom of my own?"
+        stated = _stated(tokens, weighty) if original.endswith("?") and form in (Form.PROSE, Form.ITEM) else []
         if idle and original.endswith("?") and not stated:
             asked = tokens
             continue
-        listed = form is Form.TITLE or head != "" or (reply and number == 0)
-        listed = listed or (bool(out) and out[-1].place[1] == number - 1 and _tells_outcome(words, tokens))
-        if idle and not listed and (certain or text.casefold() in repeated or not _informs(tokens, names)):
+        follows = bool(out) and out[-1].place[1] == number - 1
+        listed = form is Form.TITLE or head or (reply and number == 0) or (follows and _is_outcome(words, tokens))
+        idles = idle and not listed and (certain or text.casefold() in repeated or not _informs(tokens, names))
+        if idles or form is Form.HEAD:
             continue
         kept = tokens
         if form is not Form.CODE and form is not Form.ASIDE:
             spoken = source.speaker is not None and form is Form.PROSE
-            front = tokens[: len(tokenize(head))] if head and text.startswith(head) and not stated else []
-            kept = shorten((stated or tokens)[len(front) :], names, spoken=spoken, whole=value.must_keep and weighty)
-            kept = [*front, *kept] if kept else []
+            front = tokenize(head) if head and text.startswith(head) and not stated else []
+            kept = _behind(front, stated or tokens, names, spoken=spoken, whole=value.must_keep and weighty)
             if reply and number == 0:
-                kept = [t for i, t in enumerate(tokens) if t.word or i < len(tokens) - 1]
-            if not kept:
-                if not required and not weighty and not listed:
-                    continue
-                kept = stated or tokens
+                kept = tokens if tokens[-1].word else tokens[:-1]
+            if not (kept or required or weighty or listed):
+                continue
+            kept = kept or stated or tokens
         shown = text if len(kept) == len(tokens) else join(kept)
         if form is Form.ASIDE:
             shown = f"({shown})"
@@ -151,6 +145,7 @@ def candidates(
             shown = f"({join(asked)}) {shown}"
         asked = ()
         variant, subject = _distinction(kept)
+        asks, general = kept[-1].text == "?", advice and not weighty
         out.append(
             Candidate(
                 place=(position, number),
@@ -167,31 +162,37 @@ def candidates(
                 required=required,
                 must_keep=required or weighty,
                 reports=value.kind == "status",
-                idle=routine
-                and certain
-                and not required
-                and not listed
-                and NAMELESS.issuperset(_distinction(tokenize(original))[0]),
+                idle=routine and certain and not (required or listed) and _is_nameless(original),
                 kind=ROUTINE if routine else value.kind if value.kind != ROUTINE else "fact",
                 length=len(kept) + 1,
-                factor=score.factor(
-                    words,
-                    kept,
-                    form=form,
-                    asked=bool(kept) and kept[-1].text == "?",
-                    routine=routine,
-                    idle=idle,
-                    advice=advice and not weighty,
-                ),
+                factor=score.factor(words, kept, form=form, asked=asks, routine=routine, idle=idle, advice=general),
                 concepts=score.concepts(kept),
                 variant=variant,
                 subject=subject,
                 head=head if head and shown.startswith(f"{head} ") else "",
             )
         )
-        if form is Form.TITLE:  # `Ship on Friday` under `Old plan` is not said without it
+        if form is Form.TITLE:
             title = (position, number) if len(words) <= _SHORT_TITLE else None
     return out
+
+
+def _stated(tokens: list[Token], weighty: bool) -> list[Token]:
+    """Return the stated part of a question. A reason needs the wish before it: `without hostels, since I am deaf?`"""
+    stated = facts(tokens)
+    return [] if stated and weighty and stated[0] is not tokens[0] else stated
+
+
+def _behind(
+    front: Sequence[Token], tokens: list[Token], names: frozenset[str], *, spoken: bool, whole: bool
+) -> list[Token]:
+    """Shorten a statement behind the heading of its list, which stays whole; return nothing if it is only chatter."""
+    kept = shorten(tokens[len(front) :], names, spoken=spoken, whole=whole)
+    return [*tokens[: len(front)], *kept] if kept else []
+
+
+def _is_nameless(text: str) -> bool:
+    return NAMELESS.issuperset(_distinction(tokenize(text))[0])
 
 
 def _distinction(tokens: Sequence[Token]) -> tuple[tuple[str, ...], frozenset[str]]:
@@ -214,7 +215,7 @@ _OUTCOMES = word_set("help helps helped work works worked fixed solved succeeded
 _LONGEST_OUTCOME = 4
 
 
-def _tells_outcome(words: Set[str], tokens: Sequence[Token]) -> bool:
+def _is_outcome(words: Set[str], tokens: Sequence[Token]) -> bool:
     """Whether a short sentence says how the one before it went: `Tried the other cable. Did not help.`"""
     return len(words) <= _LONGEST_OUTCOME and not words.isdisjoint(_OUTCOMES) and tokens[-1].text != "?"
 
