@@ -31,6 +31,7 @@ State = Literal["kept", "quoted", "missing"]
 What = Literal["number", "name", "link", "address", "identifier"]
 
 CONNECTIVES = frozenset({"earlier"})  # words that the layout may add to dates and counts
+_LISTED = re.compile(r"(?<=\d), (?=\d)")
 _MOST_CLAUSES = 200  # source clauses compared with one output clause
 _JUDGED = 80  # per cent of an output clause's informative words that a source clause must share
 _HEADING = re.compile(r"\[[^\[\]]*\]")
@@ -275,8 +276,8 @@ def _clauses_of(sources: Sequence[Source]) -> list[list[_Clause]]:
 
 
 def _parts(lines: Sequence[str]) -> list[list[list[Token]]]:
-    """Return the clauses of every line."""
-    tokens = [tokenize(line) for line in paced(lines)]
+    """Return the clauses of every line. The numbers of a list are no clauses of their own."""
+    tokens = [tokenize(_LISTED.sub(" ", line)) for line in paced(lines)]
     return [clauses(words) for words in paced(tokens)]
 
 

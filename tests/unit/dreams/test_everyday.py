@@ -51,3 +51,15 @@ def test_reports_of_one_day_with_failures_pass_the_gates(tmp_path: Path) -> None
         assert notes.dream(fit=True) is not None
         (dream,) = [entry.content for entry in notes.entries() if entry.kind == "dream"]
     assert "Backup ok 11 to 16 min (×8; 2 times, last: Backup failed: no space on nas-9)" in dream
+
+
+def test_a_list_of_numbers_in_a_roll_up_is_no_flipped_claim(tmp_path: Path) -> None:
+    """`Deployed build 398` before the comma seemed to deny `without trouble`, and the reports stayed as they were."""
+    with reverie.open(tmp_path) as memory:
+        notes = memory.ref("notes")
+        for number, build in enumerate((398, 407, 443, 508)):
+            text = f"Deployed build {build} to staging without trouble."
+            notes.put(text, created_at=datetime(2026, 7, 6 + number, 9, tzinfo=UTC))
+        assert notes.dream() is not None
+        (dream,) = [entry.content for entry in notes.entries()]
+    assert "Deployed build 398, 407, 443, 508 to staging without trouble (×4" in dream
